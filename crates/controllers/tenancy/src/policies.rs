@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the API server itself enforces about Workspaces, as admission policies: no webhook has to be up for it.
+
+use serde_json::{Value, json};
+
+use crate::tenant::{HASH_MARK, MEMBER_LABEL_PREFIX, PROTECTION_ANNOTATION};
+
+/// Stands for the operator's own user name until an installation fills it in.
+pub const OPERATOR_USER: &str = "OPERATOR_USER";
+
+const API: &str = "admissionregistration.k8s.io/v1";
+
+/// The policies that every supported cluster can enforce, each with its binding.
+pub fn validating() -> Vec<Value> {
+    [membership(), protection()].into_iter().flat_map(|(name, spec)| {
+        let kind = "ValidatingAdmissionPolicy";
+        let binding = json!({"policyName": name, "validationActions": ["Deny"]});
+        [object(kind, name, spec), object(&format!("{kind}Binding"), name, binding)]
+    }).collect()
+}
+
+/// The policy that keeps the member labels, for clusters that serve this kind (by default from Kubernetes 1.36).
+/// Elsewhere the controller sets the same labels itself.
+pub fn mutating() -> Vec<Value> {
+    let (kind, name) = ("MutatingAdmissionPolicy", "workspace-member-labels.tenant.otterscale.io");
+    vec![object(kind, name, member_labels()), object(&format!("{kind}Binding"), name, json!({"policyName": name}))]
+}
+
+fn object(kind: &str, name: &str, spec: Value) -> Value {
+    json!({"apiVersion": API, "kind": kind, "metadata": {"name": name}, "spec": spec})
+}
+
+fn on_workspaces(operations: &[&str]) -> Value {
+    json!({"resourceRules": [{
+        "apiGroups": ["tenant.otterscale.io"], "apiVersions": ["*"], "resources": ["workspaces"], "operations": operations,
+    }]})
+}
+
+/// Only admin members may change or delete a Workspace, and only they may make one. Cluster administrators may do
+/// everything; the operator may label.
+fn membership() -> (&'static str, Value) {
+    let privileged = "request.userInfo.groups.exists(g, g in ['system:masters', 'kubeadm:cluster-admins']) \
+         || authorizer.group('tenant.otterscale.io').resource('workspaces').check('administer').allowed()";
+    let is_me = "((!has(m.kind) || m.kind == 'User') && m.subject == request.userInfo.username) \
+         || (has(m.kind) && m.kind == 'Group' && m.subject in request.userInfo.groups) \
+         || (has(m.kind) && m.kind == 'ServiceAccount' \
+             && (m.subject == request.userInfo.username \
+                 || 'system:serviceaccount:' + m.subject == request.userInfo.username))";
+    let denied = "only users with the 'admin' role in spec.members may create, change or delete this Workspace";
+    let spec = json!({
+        "failurePolicy": "Fail",
+        "matchConstraints": on_workspaces(&["CREATE", "UPDATE", "DELETE"]),
+        "matchConditions": [
+            {"name": "not-the-operator", "expression": format!("request.userInfo.username != '{OPERATOR_USER}'")},
+        ],
+        "variables": [
+            {"name": "privileged", "expression": privileged},
+            // The members before the change decide: nobody promotes themselves.
+            {"name": "members", "expression": "oldObject == null ? object.spec.members : oldObject.spec.members"},
+            {"name": "admin", "expression": format!("variables.members.exists(m, m.role == 'admin' && ({is_me}))")},
+        ],
+        "validations": [{
+            "expression": "variables.admin || variables.privileged",
+            "message": denied,
+            "messageExpression": format!("\"{denied}; \" + request.userInfo.username + \" is not one of them\""),
+            "reason": "Forbidden",
+        }],
+    });
+    ("workspace-membership.tenant.otterscale.io", spec)
+}
+
+/// A protected Workspace and its namespace cannot be deleted by anybody.
+fn protection() -> (&'static str, Value) {
+    let annotation = format!("oldObject.metadata.?annotations[?'{PROTECTION_ANNOTATION}'].orValue('')");
+    let mut rules = on_workspaces(&["DELETE"]);
+    if let Some(list) = rules["resourceRules"].as_array_mut() {
+        list.push(json!({"apiGroups": [""], "apiVersions": ["v1"], "resources": ["namespaces"], "operations": ["DELETE"]}));
+    }
+    let spec = json!({
+        "failurePolicy": "Fail",
+        "matchConstraints": rules,
+        "validations": [{
+            "expression": format!("{annotation} != 'true'"),
+            "message": format!("this object is protected: remove the annotation {PROTECTION_ANNOTATION} from the Workspace first"),
+            "reason": "Forbidden",
+        }],
+    });
+    ("workspace-protection.tenant.otterscale.io", spec)
+}
+
+/// Labels `user.otterscale.io/<subject>` mirror the members. Hashed ones, for subjects that are no label key, are the
+/// controller's: CEL cannot hash.
+fn member_labels() -> Value {
+    let pattern = "^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$";
+    let wanted = format!(
+        "object.spec.members.filter(m, m.subject.matches('{pattern}')).map(m, '{MEMBER_LABEL_PREFIX}' + m.subject)"
+    );
+    let is_ours = format!("k.startsWith('{MEMBER_LABEL_PREFIX}') && !k.startsWith('{MEMBER_LABEL_PREFIX}{HASH_MARK}')");
+    let path = "'/metadata/labels/' + jsonpatch.escapeKey(k)";
+    let add = format!("JSONPatch{{op: 'add', path: {path}, value: 'true'}}");
+    let remove = format!("JSONPatch{{op: 'remove', path: {path}}}");
+    let patches = format!(
+        "(has(object.metadata.labels) ? [] : [JSONPatch{{op: 'add', path: '/metadata/labels', value: {{}}}}]) \
+         + variables.missing.map(k, {add}) + variables.stale.map(k, {remove})"
+    );
+    json!({
+        "failurePolicy": "Fail",
+        "reinvocationPolicy": "IfNeeded",
+        "matchConstraints": on_workspaces(&["CREATE", "UPDATE"]),
+        "variables": [
+            {"name": "labels", "expression": "has(object.metadata.labels) ? object.metadata.labels : {}"},
+            {"name": "wanted", "expression": wanted},
+            {"name": "missing", "expression": "variables.wanted.filter(k, !(k in variables.labels) || variables.labels[k] != 'true')"},
+            {"name": "stale", "expression": format!("variables.labels.filter(k, {is_ours} && !(k in variables.wanted))")},
+        ],
+        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patches}}],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OPERATOR_USER, mutating, validating};
+
+    #[test]
+    fn every_policy_is_bound_and_the_operator_is_named_once() {
+        for set in [validating(), mutating()] {
+            for pair in set.chunks(2) {
+                assert_eq!(pair[0]["metadata"]["name"], pair[1]["spec"]["policyName"]);
+            }
+        }
+        let text = serde_json::to_string(&(validating(), mutating())).unwrap();
+        assert_eq!(text.matches(OPERATOR_USER).count(), 1);
+    }
+}

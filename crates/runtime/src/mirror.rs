@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A mirror holds every watched object of one kind in memory.
+//!
+//! It is fed by two sources: the watch, and the answers to our own writes. An older resourceVersion never
+//! replaces a newer one. So a pass that follows a write sees that write, even when the watch lags, and the echo
+//! of our own write does not start another pass.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+};
+
+use futures::{Stream, StreamExt, TryStreamExt};
+use kube::{
+    Api, Resource, ResourceExt,
+    runtime::{WatchStreamExt, watcher},
+};
+use serde::de::DeserializeOwned;
+use tokio::{
+    sync::{mpsc, watch},
+    time::Instant,
+};
+
+/// The label that names the owner of an object we wrote. Pruning goes by it.
+pub const OWNER_LABEL: &str = "bivouac.dev/owner-uid";
+
+/// How many changes a slow subscriber may lag before the watch waits for it.
+const SUBSCRIBER_BUFFER: usize = 1024;
+
+/// Where an object lives; `namespace` is empty for cluster-scoped objects.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    pub namespace: String,
+    pub name: String,
+}
+
+impl Key {
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Self { namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    pub fn of<K: Resource>(object: &K) -> Self {
+        Self { namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
+    }
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.namespace.is_empty() { f.write_str(&self.name) } else { write!(f, "{}/{}", self.namespace, self.name) }
+    }
+}
+
+/// One difference between two moments of a mirror.
+#[derive(Clone, Debug)]
+pub struct Change<K> {
+    pub before: Option<Arc<K>>,
+    pub after: Option<Arc<K>>,
+}
+
+/// Everything of one kind that is watched.
+#[derive(Debug)]
+pub struct Mirror<K> {
+    name: String,
+    trim: fn(&mut K),
+    state: RwLock<State<K>>,
+    ready: watch::Sender<bool>,
+    subscribers: Mutex<Vec<mpsc::Sender<Change<K>>>>,
+}
+
+#[derive(Debug)]
+struct State<K> {
+    objects: HashMap<Key, Entry<K>>,
+    by_owner: HashMap<String, BTreeSet<Key>>,
+    /// A relist in progress: when it began, and what it brought so far.
+    incoming: Option<(Instant, HashMap<Key, Arc<K>>)>,
+    /// UIDs we deleted ourselves and whose last events may still be on their way.
+    erased: BTreeSet<String>,
+}
+
+#[derive(Debug)]
+struct Entry<K> {
+    object: Arc<K>,
+    /// When our own write put it here, if it did.
+    written: Option<Instant>,
+}
+
+// === impl Mirror ===
+
+impl<K: Resource + Clone> Mirror<K> {
+    /// `trim` drops what nobody reads; managedFields always go.
+    pub fn new(name: impl Into<String>, trim: fn(&mut K)) -> Arc<Self> {
+        let state = State {
+            objects: HashMap::new(),
+            by_owner: HashMap::new(),
+            incoming: None,
+            erased: BTreeSet::new(),
+        };
+        Arc::new(Self {
+            name: name.into(),
+            trim,
+            state: RwLock::new(state),
+            ready: watch::Sender::new(false),
+            subscribers: Mutex::new(Vec::new()),
+        })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn get(&self, key: &Key) -> Option<Arc<K>> {
+        self.read().objects.get(key).map(|entry| entry.object.clone())
+    }
+
+    /// The objects that name `uid` as their owner, by our label or by a controller reference.
+    pub fn owned_by(&self, uid: &str) -> Vec<Arc<K>> {
+        let state = self.read();
+        let keys = state.by_owner.get(uid).into_iter().flatten();
+        keys.filter_map(|key| state.objects.get(key)).map(|entry| entry.object.clone()).collect()
+    }
+
+    pub fn len(&self) -> usize {
+        self.read().objects.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn is_ready(&self) -> bool {
+        *self.ready.borrow()
+    }
+
+    /// Resolves when the first complete list has arrived.
+    pub async fn wait_ready(&self) {
+        // The sender lives in self, so the wait cannot fail.
+        let _ = self.ready.subscribe().wait_for(|ready| *ready).await;
+    }
+
+    /// Ticks when the mirror becomes ready and when it loses its content.
+    pub fn readiness(&self) -> impl Stream<Item = ()> + Send + use<K> {
+        futures::stream::unfold(self.ready.subscribe(), |mut ready| async move {
+            ready.changed().await.ok()?;
+            Some(((), ready))
+        })
+    }
+
+    /// Every later change, in order. A slow reader holds the watch back: nothing is lost.
+    pub fn changes(&self) -> impl Stream<Item = Change<K>> + Send + use<K>
+    where
+        K: Send + Sync + 'static,
+    {
+        let (sender, receiver) = mpsc::channel(SUBSCRIBER_BUFFER);
+        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
+        futures::stream::unfold(receiver, |mut receiver| async move { Some((receiver.recv().await?, receiver)) })
+    }
+
+    /// Takes the server's answer to our own write.
+    pub fn wrote(&self, mut object: K) {
+        self.prune(&mut object);
+        let key = Key::of(&object);
+        let mut state = self.write();
+        if state.is_news(&key, &object) {
+            state.put(key, Arc::new(object), Some(Instant::now()));
+        }
+    }
+
+    /// Takes note that the server confirmed our own deletion.
+    pub fn erased(&self, key: &Key) {
+        let mut state = self.write();
+        if let Some(uid) = state.take(key).and_then(|object| object.uid()) {
+            state.erased.insert(uid);
+        }
+    }
+
+    /// Forgets everything, because the API itself is gone.
+    pub fn clear(&self) {
+        let mut state = self.write();
+        state.objects.clear();
+        state.by_owner.clear();
+        state.erased.clear();
+        drop(state);
+        self.ready.send_if_modified(|ready| std::mem::replace(ready, false));
+    }
+
+    /// Feeds one watch event and returns what it changed.
+    pub fn take_event(&self, event: watcher::Event<K>) -> Vec<Change<K>> {
+        match event {
+            watcher::Event::Init => {
+                self.write().incoming = Some((Instant::now(), HashMap::new()));
+                Vec::new()
+            }
+            watcher::Event::InitApply(mut object) => {
+                self.prune(&mut object);
+                if let Some((_, incoming)) = &mut self.write().incoming {
+                    incoming.insert(Key::of(&object), Arc::new(object));
+                }
+                Vec::new()
+            }
+            watcher::Event::InitDone => {
+                let changes = self.write().relist();
+                self.ready.send_if_modified(|ready| !std::mem::replace(ready, true));
+                changes
+            }
+            watcher::Event::Apply(mut object) => {
+                self.prune(&mut object);
+                self.write().apply(object).into_iter().collect()
+            }
+            watcher::Event::Delete(object) => self.write().delete(&object).into_iter().collect(),
+        }
+    }
+
+    fn prune(&self, object: &mut K) {
+        object.managed_fields_mut().clear();
+        (self.trim)(object);
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, State<K>> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State<K>> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K> Mirror<K>
+where
+    K: Resource + Clone + DeserializeOwned + std::fmt::Debug + Send + Sync + 'static,
+{
+    /// Watches until dropped. Errors are retried with backoff and never empty the mirror.
+    pub async fn follow(self: Arc<Self>, api: Api<K>, config: watcher::Config) {
+        let mut events = std::pin::pin!(watcher(api, config).default_backoff());
+        loop {
+            match events.try_next().await {
+                Ok(Some(event)) => self.publish(self.take_event(event)).await,
+                Ok(None) => return,
+                Err(error) => {
+                    tracing::warn!(mirror = self.name, %error, "watch interrupted, trying again");
+                }
+            }
+        }
+    }
+}
+
+impl<K: Resource + Clone> Mirror<K> {
+    async fn publish(&self, changes: Vec<Change<K>>) {
+        if changes.is_empty() {
+            return;
+        }
+        let subscribers = self.subscribers.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for change in changes {
+            futures::stream::iter(&subscribers)
+                // A closed channel is a subscriber that went away; it is not worth an error.
+                .for_each(|subscriber| async { drop(subscriber.send(change.clone()).await) })
+                .await;
+        }
+    }
+}
+
+// === impl State ===
+
+impl<K: Resource + Clone> State<K> {
+    fn is_news(&self, key: &Key, object: &K) -> bool {
+        if object.uid().is_some_and(|uid| self.erased.contains(&uid)) {
+            return false;
+        }
+        self.objects.get(key).is_none_or(|entry| {
+            let other_life = entry.object.uid() != object.uid();
+            other_life || revision(object).zip(revision(&*entry.object)).is_none_or(|(new, old)| new > old)
+        })
+    }
+
+    fn put(&mut self, key: Key, object: Arc<K>, written: Option<Instant>) -> Option<Arc<K>> {
+        let before = self.take(&key);
+        for owner in owners(&*object) {
+            self.by_owner.entry(owner).or_default().insert(key.clone());
+        }
+        self.objects.insert(key, Entry { object, written });
+        before
+    }
+
+    fn take(&mut self, key: &Key) -> Option<Arc<K>> {
+        let entry = self.objects.remove(key)?;
+        for owner in owners(&*entry.object) {
+            if let Some(keys) = self.by_owner.get_mut(&owner) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    self.by_owner.remove(&owner);
+                }
+            }
+        }
+        Some(entry.object)
+    }
+
+    fn apply(&mut self, object: K) -> Option<Change<K>> {
+        let key = Key::of(&object);
+        if !self.is_news(&key, &object) {
+            return None;
+        }
+        let after = Arc::new(object);
+        let before = self.put(key, after.clone(), None);
+        Some(Change { before, after: Some(after) })
+    }
+
+    fn delete(&mut self, object: &K) -> Option<Change<K>> {
+        if object.uid().is_some_and(|uid| self.erased.remove(&uid)) {
+            return None;
+        }
+        let key = Key::of(object);
+        // The event of an earlier life must not remove its successor.
+        if self.objects.get(&key).is_some_and(|entry| entry.object.uid() != object.uid()) {
+            return None;
+        }
+        self.take(&key).map(|before| Change { before: Some(before), after: None })
+    }
+
+    /// Replaces the content by a complete list, but keeps what we wrote after the list began.
+    fn relist(&mut self) -> Vec<Change<K>> {
+        let Some((began, incoming)) = self.incoming.take() else { return Vec::new() };
+        let gone = self.objects.iter().filter(|(key, entry)| {
+            !incoming.contains_key(key) && entry.written.is_none_or(|written| written < began)
+        });
+        let gone: Vec<Key> = gone.map(|(key, _)| key.clone()).collect();
+        let mut changes: Vec<_> =
+            gone.iter().filter_map(|key| self.take(key)).map(|before| Change { before: Some(before), after: None }).collect();
+        for (key, object) in incoming {
+            if self.is_news(&key, &object) {
+                let before = self.put(key, object.clone(), None);
+                changes.push(Change { before, after: Some(object) });
+            }
+        }
+        self.erased.clear();
+        changes
+    }
+}
+
+/// Resource versions of one kind are numbers that grow (Kubernetes says so since 1.35).
+fn revision<K: Resource>(object: &K) -> Option<u64> {
+    object.meta().resource_version.as_deref()?.parse().ok()
+}
+
+fn owners<K: Resource>(object: &K) -> BTreeSet<String> {
+    let meta = object.meta();
+    let label = meta.labels.iter().flatten().filter(|(key, _)| key.as_str() == OWNER_LABEL).map(|(_, uid)| uid.clone());
+    let references = meta.owner_references.iter().flatten();
+    label.chain(references.filter(|owner| owner.controller == Some(true)).map(|owner| owner.uid.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The writing half of a pass: server-side apply, deletion of surplus, finalizers. No choices are made here.
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::{
+    Api, Client, Resource, ResourceExt,
+    api::{DeleteParams, Patch, PatchParams, Preconditions},
+    core::{ApiResource, DynamicObject},
+};
+use serde_json::{Value, json};
+
+use super::{
+    Kind,
+    children::Children,
+    containment::{contains, fingerprint},
+    error::Error,
+    plan::{Child, Only},
+};
+use crate::mirror::{Key, OWNER_LABEL};
+
+/// The hash of the body we applied last. It finds fields that a newer version no longer wants.
+pub const APPLIED_ANNOTATION: &str = "bivouac.dev/applied";
+
+/// The hands of one controller.
+#[derive(Clone)]
+pub(super) struct Writer {
+    pub client: Client,
+    /// `bivouac-NAME`
+    pub manager: String,
+}
+
+/// A child with everything we add to it: owner, label and hash.
+#[derive(Clone, Debug)]
+pub(super) struct Dressed {
+    pub child: Child,
+    pub live: Option<Arc<DynamicObject>>,
+}
+
+impl Dressed {
+    pub fn new<K: Kind>(mut child: Child, owner: &K, children: &Children) -> Self {
+        let reference = owner.controller_owner_ref(&());
+        let uid = owner.meta().uid.clone().unwrap_or_default();
+        let meta = entry(&mut child.body, "metadata");
+        if let Some(reference) = reference {
+            meta["ownerReferences"] = json!([OwnerReference { block_owner_deletion: Some(true), ..reference }]);
+        }
+        entry(meta, "labels")[OWNER_LABEL] = json!(uid);
+        let hash = fingerprint(&child.body);
+        entry(entry(&mut child.body, "metadata"), "annotations")[APPLIED_ANNOTATION] = json!(hash);
+        let live = children.live(&child);
+        Self { child, live }
+    }
+
+    /// True when the live object already holds all of it.
+    pub fn stands(&self) -> bool {
+        // A terminating object cannot be repaired; the plan decides what that means.
+        self.live.as_ref().is_some_and(|live| {
+            live.metadata.deletion_timestamp.is_none()
+                && serde_json::to_value(&**live).is_ok_and(|live| contains(&live, &self.child.body))
+        })
+    }
+}
+
+/// The object under `key`, made when absent.
+fn entry<'a>(value: &'a mut Value, key: &str) -> &'a mut Value {
+    if !value.is_object() {
+        *value = json!({});
+    }
+    let slot = &mut value[key];
+    if !slot.is_object() {
+        *slot = json!({});
+    }
+    slot
+}
+
+impl Writer {
+    /// Applies by force: fields we want are ours, fields of others stay theirs.
+    pub async fn apply(&self, child: &Child, children: &Children) -> Result<DynamicObject, Error> {
+        let mut body = child.body.clone();
+        match &child.only {
+            Only::Always => {}
+            // No object ever has this version: the server answers with a conflict if one exists.
+            Only::IfAbsent => entry(&mut body, "metadata")["resourceVersion"] = json!("1"),
+            Only::IfUid(uid) => entry(&mut body, "metadata")["uid"] = json!(uid),
+        }
+        let params = PatchParams::apply(&self.manager).force();
+        let applied = self.api(&child.resource, &child.key).patch(&child.key.name, &params, &Patch::Apply(&body)).await;
+        let applied = applied.map_err(|error| Error::api(doing("apply", &child.resource, &child.key), error))?;
+        kept(children, &child.resource, applied.clone());
+        Ok(applied)
+    }
+
+    /// Deletes this very object; one that took its name since is left alone.
+    pub async fn delete(&self, resource: &ApiResource, object: &DynamicObject, children: &Children) -> Result<(), Error> {
+        let key = Key::of(object);
+        let preconditions = Preconditions { uid: object.uid(), resource_version: None };
+        let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+        match self.api(resource, &key).delete(&key.name, &params).await {
+            Ok(answer) => {
+                // Some kinds answer with the deleted object, held by finalizers or gone; others with a Status.
+                match answer.left().filter(|rest| rest.metadata.deletion_timestamp.is_some()) {
+                    Some(held) => kept(children, resource, held),
+                    None => gone(children, resource, &key),
+                }
+                Ok(())
+            }
+            Err(kube::Error::Api(status)) if status.is_not_found() => {
+                gone(children, resource, &key);
+                Ok(())
+            }
+            Err(error) => Err(Error::api(doing("delete", resource, &key), error)),
+        }
+    }
+
+    /// Sets the status by server-side apply, and removes what an earlier writer left in it.
+    pub async fn status<K: Kind>(&self, object: &K, body: &Value, leftovers: &[String]) -> Result<DynamicObject, Error> {
+        let resource = ApiResource::erase::<K>(&());
+        let written = self.raw_status(&resource, object, body).await?;
+        let stays: serde_json::Map<String, Value> = leftovers
+            .iter()
+            .filter(|field| written.data.pointer(&format!("/status/{field}")).is_some())
+            .map(|field| (field.clone(), Value::Null))
+            .collect();
+        if stays.is_empty() {
+            return Ok(written);
+        }
+        let params = PatchParams { field_manager: Some(self.manager.clone()), ..PatchParams::default() };
+        let patch = json!({"metadata": {"uid": object.meta().uid}, "status": stays});
+        let key = Key::of(object);
+        let cleaned = self.api(&resource, &key).patch_status(&key.name, &params, &Patch::Merge(&patch)).await;
+        cleaned.map_err(|error| Error::api(doing("clean the status of", &resource, &key), error))
+    }
+
+    /// Sets the status of an object whose type may be unknown.
+    pub async fn raw_status<O: Resource>(
+        &self,
+        resource: &ApiResource,
+        object: &O,
+        body: &Value,
+    ) -> Result<DynamicObject, Error> {
+        let key = Key::of(object);
+        let patch = json!({
+            "apiVersion": resource.api_version, "kind": resource.kind,
+            "metadata": {"name": key.name, "uid": object.meta().uid}, "status": body,
+        });
+        let params = PatchParams::apply(&self.manager).force();
+        let written = self.api(resource, &key).patch_status(&key.name, &params, &Patch::Apply(&patch)).await;
+        written.map_err(|error| Error::api(doing("write the status of", resource, &key), error))
+    }
+
+    /// Sets or removes single labels of the object itself.
+    pub async fn labels<K: Kind>(
+        &self,
+        object: &K,
+        labels: &std::collections::BTreeMap<String, Option<String>>,
+    ) -> Result<(), Error> {
+        let patch = json!({"metadata": {"uid": object.meta().uid, "labels": labels}});
+        self.merge(object, &patch, "label").await
+    }
+
+    /// Writes the list of finalizers, refused when the object changed since it was read.
+    pub async fn finalizers<K: Kind>(&self, object: &K, finalizers: &[String]) -> Result<(), Error> {
+        let version = object.meta().resource_version.clone();
+        let patch = json!({"metadata": {"resourceVersion": version, "finalizers": finalizers}});
+        self.merge(object, &patch, "set the finalizers of").await
+    }
+
+    async fn merge<K: Kind>(&self, object: &K, patch: &Value, verb: &str) -> Result<(), Error> {
+        let resource = ApiResource::erase::<K>(&());
+        let key = Key::of(object);
+        let params = PatchParams { field_manager: Some(self.manager.clone()), ..PatchParams::default() };
+        match self.api(&resource, &key).patch(&key.name, &params, &Patch::Merge(patch)).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Error::api(doing(verb, &resource, &key), error)),
+        }
+    }
+
+    fn api(&self, resource: &ApiResource, key: &Key) -> Api<DynamicObject> {
+        if key.namespace.is_empty() {
+            Api::all_with(self.client.clone(), resource)
+        } else {
+            Api::namespaced_with(self.client.clone(), &key.namespace, resource)
+        }
+    }
+}
+
+fn kept(children: &Children, resource: &ApiResource, object: DynamicObject) {
+    if let Some(mirror) = children.mirror_of(resource) {
+        mirror.wrote(object);
+    }
+}
+
+fn gone(children: &Children, resource: &ApiResource, key: &Key) {
+    if let Some(mirror) = children.mirror_of(resource) {
+        mirror.erased(key);
+    }
+}
+
+fn doing(verb: &str, resource: &ApiResource, key: &Key) -> String {
+    format!("{verb} {} {key}", resource.kind)
+}

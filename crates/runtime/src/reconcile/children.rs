@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The child kinds of one controller: one mirror each, some of them only while their API is served.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use futures::{Stream, StreamExt, stream::BoxStream};
+use kube::{
+    Api, Client, ResourceExt,
+    core::{ApiResource, DynamicObject, GroupVersionKind},
+    runtime::{reflector::ObjectRef, watcher},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Kind,
+    error::Error,
+    plan::Child,
+};
+use crate::{
+    capabilities::{Capabilities, Presence},
+    mirror::{Change, Key, Mirror},
+};
+
+/// The live children of a controller, for all its objects.
+#[derive(Clone, Debug, Default)]
+pub struct Children(BTreeMap<GroupKind, Arc<Shelf>>);
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct GroupKind(String, String);
+
+/// One child kind.
+#[derive(Debug)]
+struct Shelf {
+    resource: ApiResource,
+    mirror: Arc<Mirror<DynamicObject>>,
+    selector: Option<String>,
+    /// Present for kinds that a cluster may lack.
+    optional: Option<Capabilities>,
+    /// False for kinds whose deletion would take other people's data along.
+    prune: bool,
+}
+
+/// A write that the server refused, told to the next plan so that it can say why.
+#[derive(Debug)]
+pub struct Failure {
+    pub kind: String,
+    pub key: Key,
+    pub error: Error,
+}
+
+/// What `observe` may read about the children of one object.
+#[derive(Debug)]
+pub struct Live<'a> {
+    children: &'a Children,
+    failures: &'a [Failure],
+}
+
+// === impl Children ===
+
+impl Children {
+    /// Watches a child kind that every cluster has, narrowed by a label selector.
+    pub fn kind<K: Kind>(self, selector: Option<&str>) -> Self {
+        self.shelf(ApiResource::erase::<K>(&()), selector, None, true)
+    }
+
+    /// Watches all objects of a child kind and never deletes one, not even a surplus one.
+    pub fn precious<K: Kind>(self) -> Self {
+        self.shelf(ApiResource::erase::<K>(&()), None, None, false)
+    }
+
+    /// Watches a child kind while its API is served.
+    pub fn optional<K: Kind>(self, selector: Option<&str>, capabilities: &Capabilities) -> Self {
+        self.shelf(ApiResource::erase::<K>(&()), selector, Some(capabilities.clone()), true)
+    }
+
+    fn shelf(
+        mut self,
+        resource: ApiResource,
+        selector: Option<&str>,
+        optional: Option<Capabilities>,
+        prune: bool,
+    ) -> Self {
+        let mirror = Mirror::new(resource.plural.clone(), |_| {});
+        let key = GroupKind(resource.group.clone(), resource.kind.clone());
+        let shelf = Shelf { resource, mirror, selector: selector.map(str::to_owned), optional, prune };
+        self.0.insert(key, Arc::new(shelf));
+        self
+    }
+
+    /// Starts every watch; they end with the token.
+    pub fn follow(&self, client: &Client, base: &watcher::Config, stop: &CancellationToken) {
+        for shelf in self.0.values() {
+            let work = shelf.clone().follow(client.clone(), base.clone());
+            tokio::spawn(stop.clone().run_until_cancelled_owned(work));
+        }
+    }
+
+    /// Resolves when every kind that must exist has been listed completely.
+    pub async fn wait_ready(&self) {
+        for shelf in self.0.values().filter(|shelf| shelf.optional.is_none()) {
+            shelf.mirror.wait_ready().await;
+        }
+    }
+
+    /// The names of the kinds that are still being listed.
+    pub fn unready(&self) -> Vec<String> {
+        let waiting = self.0.values().filter(|shelf| shelf.optional.is_none() && !shelf.mirror.is_ready());
+        waiting.map(|shelf| shelf.resource.plural.clone()).collect()
+    }
+
+    /// The owners whose children changed, from all kinds together.
+    pub fn owners_touched<K: Kind>(&self) -> impl Stream<Item = ObjectRef<K>> + Send + 'static {
+        let streams = self.0.values().map(|shelf| shelf.mirror.changes().flat_map(owners_of::<K>).boxed());
+        futures::stream::select_all(streams.collect::<Vec<BoxStream<'static, ObjectRef<K>>>>())
+    }
+
+    /// What happens to one child kind, for triggers that ownership does not explain.
+    pub fn changes<K: Kind>(&self) -> BoxStream<'static, Change<DynamicObject>> {
+        match self.mirror_of(&ApiResource::erase::<K>(&())) {
+            Some(mirror) => mirror.changes().boxed(),
+            None => futures::stream::empty().boxed(),
+        }
+    }
+
+    /// Ticks when an optional kind came or went and its mirror is in order.
+    pub(super) fn comings_and_goings(&self) -> impl Stream<Item = ()> + Send + 'static {
+        let optional = self.0.values().filter(|shelf| shelf.optional.is_some());
+        futures::stream::select_all(optional.map(|shelf| shelf.mirror.readiness().boxed()).collect::<Vec<_>>())
+    }
+
+    pub(super) fn mirror_of(&self, child: &ApiResource) -> Option<&Arc<Mirror<DynamicObject>>> {
+        self.0.get(&GroupKind(child.group.clone(), child.kind.clone())).map(|shelf| &shelf.mirror)
+    }
+
+    pub(super) fn live(&self, child: &Child) -> Option<Arc<DynamicObject>> {
+        self.mirror_of(&child.resource)?.get(&child.key)
+    }
+
+    /// Everything that names this owner and may be deleted when no longer planned.
+    pub(super) fn prunable(&self, uid: &str) -> Vec<(ApiResource, Arc<DynamicObject>)> {
+        let of_shelf = |shelf: &Arc<Shelf>| {
+            let resource = shelf.resource.clone();
+            shelf.mirror.owned_by(uid).into_iter().map(move |object| (resource.clone(), object)).collect::<Vec<_>>()
+        };
+        self.0.values().filter(|shelf| shelf.prune).flat_map(of_shelf).collect()
+    }
+
+    pub(super) fn look<'a>(&'a self, failures: &'a [Failure]) -> Live<'a> {
+        Live { children: self, failures }
+    }
+}
+
+fn owners_of<K: Kind>(change: Change<DynamicObject>) -> impl Stream<Item = ObjectRef<K>> {
+    let references = [&change.before, &change.after].into_iter().flatten().flat_map(|object| {
+        let namespace = object.namespace();
+        object.owner_references().iter().filter_map(move |owner| ObjectRef::from_owner_ref(namespace.as_deref(), owner, ()))
+    });
+    let mut owners: Vec<ObjectRef<K>> = references.collect();
+    owners.dedup();
+    futures::stream::iter(owners)
+}
+
+// === impl Shelf ===
+
+impl Shelf {
+    fn gvk(&self) -> GroupVersionKind {
+        GroupVersionKind::gvk(&self.resource.group, &self.resource.version, &self.resource.kind)
+    }
+
+    fn presence(&self) -> Presence {
+        match &self.optional {
+            Some(capabilities) => match capabilities.presence(&self.gvk()) {
+                // Served, but not yet listed: acting on the empty mirror would be acting on a half-seen world.
+                Presence::Served if !self.mirror.is_ready() => Presence::Unknown,
+                known => known,
+            },
+            None => Presence::Served,
+        }
+    }
+
+    async fn follow(self: Arc<Self>, client: Client, base: watcher::Config) {
+        let config = match &self.selector {
+            Some(selector) => base.labels(selector),
+            None => base,
+        };
+        let api = || Api::all_with(client.clone(), &self.resource);
+        let Some(capabilities) = &self.optional else { return self.mirror.clone().follow(api(), config).await };
+        let gvk = self.gvk();
+        loop {
+            capabilities.wait(&gvk, Presence::Served).await;
+            tokio::select! {
+                () = self.mirror.clone().follow(api(), config.clone()) => {}
+                () = capabilities.wait(&gvk, Presence::Absent) => self.mirror.clear(),
+            }
+        }
+    }
+}
+
+// === impl Live ===
+
+impl Live<'_> {
+    pub fn get<K: Kind>(&self, namespace: &str, name: &str) -> Option<Arc<DynamicObject>> {
+        let resource = ApiResource::erase::<K>(&());
+        self.children.mirror_of(&resource)?.get(&Key::new(namespace, name))
+    }
+
+    /// Whether the kind can be used now. `Unknown` must change nothing.
+    pub fn presence<K: Kind>(&self) -> Presence {
+        let resource = ApiResource::erase::<K>(&());
+        let shelf = self.children.0.get(&GroupKind(resource.group, resource.kind));
+        shelf.map_or(Presence::Absent, |shelf| shelf.presence())
+    }
+
+    /// The writes of this pass that were refused.
+    pub fn failures(&self) -> &[Failure] {
+        self.failures
+    }
+}

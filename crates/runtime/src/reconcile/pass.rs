@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One pass over one object: look, plan, write the difference, look again, tell.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures::StreamExt;
+use jiff::Timestamp;
+use kube::{Resource, ResourceExt, core::DynamicObject};
+use serde_json::Value;
+
+use super::{
+    Reconciler,
+    apply::{Dressed, Writer},
+    children::{Children, Failure},
+    error::Error,
+    plan::Plan,
+    status,
+};
+use crate::{
+    events::Events,
+    mirror::Key,
+};
+
+/// A plan settles in two rounds: one that writes, one that finds nothing left. More happen when somebody
+/// interferes; many more mean that a plan contradicts itself.
+const ROUNDS: usize = 4;
+/// Writes of one stage that may be under way at once.
+const WIDTH: usize = 8;
+/// When to look at the outside again after acting there, unless the plan says otherwise.
+const AFTER_EFFECT: Duration = Duration::from_secs(1);
+
+/// Everything a pass needs besides the object.
+pub(super) struct Engine<R> {
+    pub reconciler: R,
+    pub children: Children,
+    pub writer: Writer,
+    pub events: Events,
+    pub clock: Arc<dyn bivouac_core::clock::Clock>,
+    /// What we wrote and may not have seen come back yet.
+    pub memory: Memory,
+}
+
+type PlanOf<R> = Plan<<R as Reconciler>::Status, <R as Reconciler>::Effect>;
+
+impl<R: Reconciler> Engine<R> {
+    /// Returns how long to wait before looking again; `None` waits for a change.
+    pub async fn pass(&self, object: &R::Kind) -> Result<Option<Duration>, Error> {
+        let deleting = object.meta().deletion_timestamp.is_some();
+        match (R::FINALIZER, deleting) {
+            // Ownership cleans up.
+            (None, true) => return Ok(None),
+            (Some(finalizer), true) if !has_finalizer(object, finalizer) => return Ok(None),
+            (Some(finalizer), false) if !has_finalizer(object, finalizer) => {
+                let finalizers = [object.finalizers(), &[finalizer.to_owned()]].concat();
+                self.writer.finalizers(object, &finalizers).await?;
+                // The write comes back as a change and starts the real pass.
+                return Ok(None);
+            }
+            _ => {}
+        }
+        let mut failures = Vec::new();
+        let mut acted = false;
+        for _ in 0..ROUNDS {
+            let now = self.clock.now();
+            let world = self.reconciler.observe(object, &self.children.look(&failures)).await?;
+            let mut plan = if deleting {
+                self.reconciler.release(object, &world, now)
+            } else {
+                self.reconciler.plan(object, &world, now)
+            };
+            let released = deleting && plan.is_done();
+            let mut work = self.difference(object, &mut plan);
+            if acted {
+                // An effect is done once a pass. Whether it took is for the next look to say.
+                work.effects.clear();
+            }
+            if !failures.is_empty() || work.is_empty() {
+                let again = self.conclude(object, &plan, failures, released, now).await?;
+                return Ok(if acted && again.is_none() { Some(AFTER_EFFECT) } else { again });
+            }
+            acted |= !work.effects.is_empty();
+            failures = self.execute(work).await;
+        }
+        Err(Error::Restless(ROUNDS))
+    }
+
+    /// What of the plan is not true yet. Pure.
+    fn difference(&self, object: &R::Kind, plan: &mut PlanOf<R>) -> Work<R::Effect> {
+        let stages = std::mem::take(&mut plan.stages);
+        let dress = |child| Dressed::new(child, object, &self.children);
+        let stages: Vec<Vec<Dressed>> = stages.into_iter().map(|stage| stage.into_iter().map(dress).collect()).collect();
+        let surplus = if plan.prune { self.surplus(object, &stages) } else { Vec::new() };
+        let open = |stage: Vec<Dressed>| {
+            stage.into_iter().filter(|dressed| !dressed.stands() && !self.memory.is_stubborn(dressed)).collect()
+        };
+        let stages = stages.into_iter().map(open).filter(|stage: &Vec<_>| !stage.is_empty()).collect();
+        Work { stages, surplus, effects: std::mem::take(&mut plan.effects) }
+    }
+
+    /// Children that are ours, by label or by controller reference, and that no stage names any more.
+    fn surplus(&self, object: &R::Kind, stages: &[Vec<Dressed>]) -> Vec<(kube::core::ApiResource, Arc<DynamicObject>)> {
+        let Some(uid) = object.uid() else { return Vec::new() };
+        let planned = |resource: &kube::core::ApiResource, key: &Key| {
+            stages.iter().flatten().any(|d| d.child.resource.kind == resource.kind && d.child.key == *key)
+        };
+        let mut owned = self.children.prunable(&uid);
+        owned.retain(|(resource, live)| {
+            live.metadata.deletion_timestamp.is_none() && !planned(resource, &Key::of(&**live))
+        });
+        owned
+    }
+
+    /// Writes stage after stage, then removes, then acts outside. Stops after the first stage that fails.
+    async fn execute(&self, work: Work<R::Effect>) -> Vec<Failure> {
+        for stage in work.stages {
+            let writes = stage.into_iter().map(|dressed| async move {
+                match self.writer.apply(&dressed.child, &self.children).await {
+                    Ok(applied) => {
+                        self.memory.note_stubborn(&dressed, &applied);
+                        None
+                    }
+                    Err(error) => Some(Failure { kind: dressed.child.resource.kind, key: dressed.child.key, error }),
+                }
+            });
+            let failures = collect(writes).await;
+            if !failures.is_empty() {
+                return failures;
+            }
+        }
+        let removals = work.surplus.into_iter().map(|(resource, object)| async move {
+            let failed = self.writer.delete(&resource, &object, &self.children).await.err();
+            failed.map(|error| Failure { kind: resource.kind, key: Key::of(&*object), error })
+        });
+        let mut failures = collect(removals).await;
+        for effect in work.effects {
+            let kind = format!("{effect:?}").chars().take_while(|c| c.is_alphanumeric()).collect();
+            if let Err(error) = self.reconciler.perform(effect).await {
+                failures.push(Failure { kind, key: Key::new("", ""), error });
+            }
+        }
+        failures
+    }
+
+    /// Nothing is left to write, or a write was refused: tell it, and let go of the object when it is released.
+    async fn conclude(
+        &self,
+        object: &R::Kind,
+        plan: &PlanOf<R>,
+        failures: Vec<Failure>,
+        released: bool,
+        now: Timestamp,
+    ) -> Result<Option<Duration>, Error> {
+        if let Some(labels) = plan.labels.as_ref().map(|own| own.missing_from(object.meta())).filter(|l| !l.is_empty()) {
+            self.writer.labels(object, &labels).await?;
+        }
+        if !released {
+            self.tell(object, plan, now).await?;
+        }
+        if let Some(failure) = failures.into_iter().next() {
+            return Err(failure.error);
+        }
+        if let (true, Some(finalizer)) = (released, R::FINALIZER) {
+            let rest: Vec<String> = object.finalizers().iter().filter(|name| *name != finalizer).cloned().collect();
+            self.writer.finalizers(object, &rest).await?;
+        }
+        Ok(plan.requeue)
+    }
+
+    async fn tell(&self, object: &R::Kind, plan: &PlanOf<R>, now: Timestamp) -> Result<(), Error> {
+        let Some(wanted) = &plan.status else { return Ok(()) };
+        let wanted = serde_json::to_value(wanted).unwrap_or_default();
+        let live = self.memory.status(object);
+        let generation = object.meta().generation;
+        let Some(change) = status::change(live.as_ref(), wanted, &plan.conditions, generation, now) else { return Ok(()) };
+        let written = self.writer.status(object, &change.body, &change.leftovers).await?;
+        self.memory.wrote_status(&written);
+        if change.transition {
+            for note in &plan.events {
+                self.events.publish(&object.object_ref(&()), note, now).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a round has to do.
+struct Work<Effect> {
+    stages: Vec<Vec<Dressed>>,
+    surplus: Vec<(kube::core::ApiResource, Arc<DynamicObject>)>,
+    effects: Vec<Effect>,
+}
+
+impl<Effect> Work<Effect> {
+    fn is_empty(&self) -> bool {
+        self.stages.is_empty() && self.surplus.is_empty() && self.effects.is_empty()
+    }
+}
+
+async fn collect(tasks: impl Iterator<Item = impl Future<Output = Option<Failure>>>) -> Vec<Failure> {
+    futures::stream::iter(tasks).buffer_unordered(WIDTH).filter_map(std::future::ready).collect().await
+}
+
+fn has_finalizer<K: Resource>(object: &K, finalizer: &str) -> bool {
+    object.finalizers().iter().any(|name| name == finalizer)
+}
+
+/// Short-lived knowledge about our own writes. Losing it costs requests, never correctness.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// UID → the status we wrote, until the watch shows that version or a later one.
+    statuses: Mutex<HashMap<String, (u64, Value)>>,
+    /// Children that the server keeps in another form than we asked for: written once per version of theirs.
+    stubborn: Mutex<HashMap<(String, Key), (Value, String)>>,
+}
+
+impl Memory {
+    /// The newest status we know: the object's own, or what we wrote since.
+    fn status<K: super::Kind>(&self, object: &K) -> Option<Value> {
+        let seen = version(object.meta().resource_version.as_deref());
+        let mut statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+        let uid = object.uid().unwrap_or_default();
+        match statuses.get(&uid) {
+            Some((written, status)) if *written > seen => Some(status.clone()),
+            _ => {
+                statuses.remove(&uid);
+                drop(statuses);
+                serde_json::to_value(object).ok()?.get_mut("status").map(Value::take)
+            }
+        }
+    }
+
+    fn wrote_status(&self, written: &DynamicObject) {
+        let (Some(uid), status) = (written.uid(), written.data.get("status").cloned().unwrap_or_default()) else { return };
+        let entry = (version(written.metadata.resource_version.as_deref()), status);
+        self.statuses.lock().unwrap_or_else(PoisonError::into_inner).insert(uid, entry);
+    }
+
+    /// Forgets an object that is gone.
+    pub fn forget(&self, uid: &str) {
+        self.statuses.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
+    }
+
+    fn note_stubborn(&self, dressed: &Dressed, applied: &DynamicObject) {
+        let id = (dressed.child.resource.kind.clone(), dressed.child.key.clone());
+        let after = Dressed { child: dressed.child.clone(), live: Some(Arc::new(applied.clone())) };
+        let mut stubborn = self.stubborn.lock().unwrap_or_else(PoisonError::into_inner);
+        if after.stands() {
+            stubborn.remove(&id);
+        } else {
+            tracing::debug!(kind = id.0, object = %id.1, "the server keeps this object in another form than applied");
+            stubborn.insert(id, (dressed.child.body.clone(), applied.resource_version().unwrap_or_default()));
+        }
+    }
+
+    /// We applied exactly this, and the object has not changed since.
+    fn is_stubborn(&self, dressed: &Dressed) -> bool {
+        let id = (dressed.child.resource.kind.clone(), dressed.child.key.clone());
+        let stubborn = self.stubborn.lock().unwrap_or_else(PoisonError::into_inner);
+        stubborn.get(&id).is_some_and(|(body, version)| {
+            *body == dressed.child.body
+                && dressed.live.as_ref().and_then(|live| live.resource_version()).as_ref() == Some(version)
+        })
+    }
+}
+
+fn version(text: Option<&str>) -> u64 {
+    text.and_then(|text| text.parse().ok()).unwrap_or_default()
+}
