@@ -77,6 +77,11 @@ pub fn base_rules() -> Vec<PolicyRule> {
     ]
 }
 
+/// What leader election needs, in the operator's own namespace only.
+pub fn lease_rules() -> Vec<PolicyRule> {
+    vec![rule(&["coordination.k8s.io"], &["leases"], &["get", "create", "update"])]
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Registration, SelectionError, select};

@@ -18,7 +18,7 @@ use bivouac_api::tenant::{Workspace, WorkspaceStatus};
 use bivouac_engines::istio::{AuthorizationPolicy, PeerAuthentication};
 use bivouac_runtime::{
     Error, Plan, Reconciler, Runtime,
-    capabilities::{Capabilities, Presence},
+    capabilities::Capabilities,
     mirror::Change,
     reconcile::{self, Children, Live, NoEffect, Objects, Setup},
     registry::{Registration, rule},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a plan for one Workspace needs to know. Reading only, no judgement.
 
-use bivouac_api::tenant::{Role, Workspace};
+use bivouac_api::tenant::Workspace;
 use bivouac_engines::istio::{AuthorizationPolicy, PeerAuthentication};
 use bivouac_runtime::{
     capabilities::Presence,
@@ -133,7 +133,7 @@ fn present(live: &Live<'_>, namespace: &str) -> Vec<Present> {
         let object = live.get::<K>(namespace, name)?;
         object.metadata.deletion_timestamp.is_none().then(|| Present { kind, name: name.to_owned() })
     }
-    let bindings = Role::ALL.map(build::role_binding_name).into_iter().chain([build::RECONCILER.to_owned()]);
+    let bindings = build::ROLES.map(build::role_binding_name).into_iter().chain([build::RECONCILER.to_owned()]);
     let bindings = bindings.filter_map(|name| one::<RoleBinding>(live, namespace, "RoleBinding", &name));
     let others = [
         one::<ResourceQuota>(live, namespace, "ResourceQuota", build::RESOURCE_QUOTA),

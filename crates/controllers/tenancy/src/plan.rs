@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a Workspace asks for, and what that means right now. Pure: the only clever file of this controller.
 
-use bivouac_api::tenant::{ObjectRef, Role, Workspace, WorkspaceStatus};
+use bivouac_api::{
+    resource_ref::ResourceRef,
+    tenant::{Workspace, WorkspaceStatus},
+};
 use bivouac_runtime::{
     capabilities::Presence,
     reconcile::{Category, Child, Only, OwnLabels, Plan},
@@ -184,13 +187,13 @@ fn waiting(world: &World) -> Vec<(Part, Standing<'_>)> {
 /// References to what exists, not to what should.
 fn status(tenant: &Tenant<'_>, world: &World) -> WorkspaceStatus {
     let inside = |kind: &str, name: &str| {
-        world.has(kind, name).then(|| ObjectRef { name: name.to_owned(), namespace: Some(tenant.namespace.clone()) })
+        world.has(kind, name).then(|| ResourceRef { name: name.to_owned(), namespace: Some(tenant.namespace.clone()) })
     };
-    let bindings = Role::ALL.into_iter().filter(|role| tenant.members.contains_key(role));
-    let bindings: Vec<_> = bindings.filter_map(|role| inside("RoleBinding", &build::role_binding_name(role))).collect();
+    let bindings = build::ROLES.into_iter().filter(|role| tenant.members.contains_key(role));
+    let bindings = bindings.filter_map(|role| inside("RoleBinding", &build::role_binding_name(role)));
     WorkspaceStatus {
-        namespace_ref: world.namespace.as_ref().map(|_| ObjectRef { name: tenant.namespace.clone(), namespace: None }),
-        role_binding_refs: (!bindings.is_empty()).then_some(bindings),
+        namespace_ref: world.namespace.as_ref().map(|_| ResourceRef { name: tenant.namespace.clone(), namespace: None }),
+        role_binding_refs: bindings.collect(),
         resource_quota_ref: tenant.quota.and_then(|_| inside("ResourceQuota", build::RESOURCE_QUOTA)),
         limit_range_ref: tenant.limits.and_then(|_| inside("LimitRange", build::LIMIT_RANGE)),
         network_policy_ref: tenant.isolation.as_ref().and_then(|_| inside("NetworkPolicy", build::NETWORK_POLICY)),

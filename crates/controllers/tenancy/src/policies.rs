@@ -43,9 +43,7 @@ fn membership() -> (&'static str, Value) {
          || authorizer.group('tenant.otterscale.io').resource('workspaces').check('administer').allowed()";
     let is_me = "((!has(m.kind) || m.kind == 'User') && m.subject == request.userInfo.username) \
          || (has(m.kind) && m.kind == 'Group' && m.subject in request.userInfo.groups) \
-         || (has(m.kind) && m.kind == 'ServiceAccount' \
-             && (m.subject == request.userInfo.username \
-                 || 'system:serviceaccount:' + m.subject == request.userInfo.username))";
+         || (has(m.kind) && m.kind == 'ServiceAccount' && m.subject == request.userInfo.username)";
     let denied = "only users with the 'admin' role in spec.members may create, change or delete this Workspace";
     let spec = json!({
         "failurePolicy": "Fail",

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use bivouac_api::tenant::{Member, Role, SubjectKind, Workspace};
+use bivouac_api::tenant::{Member, MemberKind, PodSecurityLevel, Role, Workspace};
 use bivouac_core::{ids, names};
 use k8s_openapi::{
     api::{
@@ -164,8 +164,8 @@ fn subject(member: &Member) -> Subject {
         namespace: None,
     };
     match member.kind {
-        Some(SubjectKind::Group) => of_rbac("Group"),
-        Some(SubjectKind::ServiceAccount) => {
+        Some(MemberKind::Group) => of_rbac("Group"),
+        Some(MemberKind::ServiceAccount) => {
             let account = member.subject.strip_prefix("system:serviceaccount:").unwrap_or(&member.subject);
             match account.split_once(':') {
                 Some((namespace, name)) => Subject {
@@ -179,18 +179,18 @@ fn subject(member: &Member) -> Subject {
             }
         }
         // `system:serviceaccount:ns:name` as a user name means that very account.
-        Some(SubjectKind::User) | None => of_rbac("User"),
+        Some(MemberKind::User) | None => of_rbac("User"),
     }
 }
 
 fn isolation(workspace: &Workspace) -> Option<Isolation<'_>> {
-    let wish = workspace.spec.network_isolation.as_ref().filter(|wish| wish.enabled == Some(true))?;
-    let egress = wish.egress.as_ref().filter(|egress| egress.enabled == Some(true)).map(|egress| Egress {
-        namespaces: egress.allowed_namespaces.as_deref().unwrap_or_default(),
-        cidrs: egress.allowed_cidrs.as_deref().unwrap_or_default(),
-        dns: egress.allow_dns.unwrap_or(true),
+    let wish = workspace.spec.network_isolation.as_ref().filter(|wish| wish.enabled)?;
+    let egress = wish.egress.as_ref().filter(|egress| egress.enabled).map(|egress| Egress {
+        namespaces: &egress.allowed_namespaces,
+        cidrs: &egress.allowed_cidrs,
+        dns: egress.allow_dns,
     });
-    Some(Isolation { from_namespaces: wish.allowed_namespaces.as_deref().unwrap_or_default(), egress })
+    Some(Isolation { from_namespaces: &wish.allowed_namespaces, egress })
 }
 
 fn namespace_labels(workspace: &Workspace) -> BTreeMap<String, String> {
@@ -198,7 +198,7 @@ fn namespace_labels(workspace: &Workspace) -> BTreeMap<String, String> {
     if let Some(security) = &workspace.spec.pod_security {
         for (mode, level) in [("enforce", security.enforce), ("warn", security.warn), ("audit", security.audit)] {
             if let Some(level) = level {
-                labels.insert(format!("pod-security.kubernetes.io/{mode}"), level.as_str().to_owned());
+                labels.insert(format!("pod-security.kubernetes.io/{mode}"), level_name(level).to_owned());
             }
         }
     }
@@ -206,6 +206,14 @@ fn namespace_labels(workspace: &Workspace) -> BTreeMap<String, String> {
         labels.insert("license.phison.com/inject".to_owned(), "true".to_owned());
     }
     labels
+}
+
+fn level_name(level: PodSecurityLevel) -> &'static str {
+    match level {
+        PodSecurityLevel::Privileged => "privileged",
+        PodSecurityLevel::Baseline => "baseline",
+        PodSecurityLevel::Restricted => "restricted",
+    }
 }
 
 fn namespace_annotations(workspace: &Workspace) -> BTreeMap<String, String> {

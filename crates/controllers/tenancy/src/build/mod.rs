@@ -15,7 +15,7 @@ pub use namespace::{INJECTION_LABEL, namespace};
 pub use network_policy::network_policy;
 pub use reconciler::{reconciler_account, reconciler_binding};
 pub use resource_quota::resource_quota;
-pub use role_binding::{name as role_binding_name, role_binding};
+pub use role_binding::{ROLES, name as role_binding_name, role_binding};
 
 pub const RESOURCE_QUOTA: &str = "workspace-resource-quota";
 pub const LIMIT_RANGE: &str = "workspace-limit-range";

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The command line. Everything a chart sets can also come from the environment.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Ephemeral, multi-cloud accelerated computing on Kubernetes.
+#[derive(Debug, Parser)]
+#[command(name = "bivouac", version, max_term_width = 100, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the controllers against a Kubernetes cluster
+    Operator(OperatorOptions),
+    /// Print the custom resource definitions, ready for `kubectl apply --server-side -f -`
+    Crds(PrintOptions),
+    /// Print the rights that the operator needs, and nothing more than that
+    Rbac(RbacOptions),
+    /// Print the admission policies that the API server enforces for us
+    Policies(PolicyOptions),
+    /// Print the version
+    Version(PrintOptions),
+    /// Print a completion script for a shell
+    Completions { shell: clap_complete::Shell },
+}
+
+#[derive(Debug, Args)]
+pub struct OperatorOptions {
+    /// Controllers to run: `*` for all, `name` to add one, `-name` to leave one out
+    #[arg(long, env = "BIVOUAC_CONTROLLERS", default_value = "*", allow_hyphen_values = true)]
+    pub controllers: String,
+    /// File that says which cluster; otherwise KUBECONFIG, then ~/.kube/config, then the pod's own account
+    #[arg(long)]
+    pub kubeconfig: Option<PathBuf>,
+    /// Where health, readiness and metrics are served
+    #[arg(long, env = "BIVOUAC_ADMIN_ADDRESS", default_value = "0.0.0.0:8081")]
+    pub admin_address: SocketAddr,
+    #[command(flatten)]
+    pub election: ElectionOptions,
+    #[command(flatten)]
+    pub log: LogOptions,
+    #[command(flatten)]
+    pub tenancy: TenancyOptions,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Leader election")]
+pub struct ElectionOptions {
+    /// Write only while holding a Lease, so that several replicas can run
+    #[arg(long, env = "BIVOUAC_LEADER_ELECT", default_value_t = true, action = clap::ArgAction::Set)]
+    pub leader_elect: bool,
+    /// Namespace of the Lease
+    #[arg(long, env = "POD_NAMESPACE", default_value = "bivouac-system")]
+    pub lease_namespace: String,
+    /// Name of the Lease
+    #[arg(long, env = "BIVOUAC_LEASE_NAME", default_value = "bivouac")]
+    pub lease_name: String,
+    /// Name of this process among the replicas; otherwise the pod's name or the host's
+    #[arg(long, env = "POD_NAME")]
+    pub identity: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Log")]
+pub struct LogOptions {
+    /// What a log line looks like
+    #[arg(long, env = "BIVOUAC_LOG_FORMAT", default_value = "text")]
+    pub log_format: LogFormat,
+    /// What is logged, for example `info` or `info,bivouac_tenancy=debug`
+    #[arg(long = "log", env = "BIVOUAC_LOG", default_value = "info")]
+    pub log_filter: String,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Tenancy")]
+pub struct TenancyOptions {
+    /// Value of the label app.kubernetes.io/managed-by on what Workspaces own
+    #[arg(long, env = "BIVOUAC_TENANCY_MANAGED_BY", default_value = "otterscale-operator")]
+    pub tenancy_managed_by: String,
+    /// Value of the label app.kubernetes.io/part-of on what Workspaces own
+    #[arg(long, env = "BIVOUAC_TENANCY_PART_OF", default_value = "otterscale")]
+    pub tenancy_part_of: String,
+}
+
+#[derive(Debug, Args)]
+pub struct PrintOptions {
+    /// The form of the output
+    #[arg(short, long, default_value = "yaml")]
+    pub output: Output,
+}
+
+#[derive(Debug, Args)]
+pub struct RbacOptions {
+    #[command(flatten)]
+    pub print: PrintOptions,
+    /// Controllers to print the rights for
+    #[arg(long, default_value = "*", allow_hyphen_values = true)]
+    pub controllers: String,
+    /// Namespace of the operator
+    #[arg(long, default_value = "bivouac-system")]
+    pub namespace: String,
+    /// ServiceAccount of the operator
+    #[arg(long, default_value = "bivouac")]
+    pub service_account: String,
+}
+
+#[derive(Debug, Args)]
+pub struct PolicyOptions {
+    #[command(flatten)]
+    pub print: PrintOptions,
+    /// Namespace of the operator
+    #[arg(long, default_value = "bivouac-system")]
+    pub namespace: String,
+    /// ServiceAccount of the operator
+    #[arg(long, default_value = "bivouac")]
+    pub service_account: String,
+    /// Leave out MutatingAdmissionPolicies, for clusters older than Kubernetes 1.36
+    #[arg(long)]
+    pub without_mutating: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    Yaml,
+    Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Commands that print what an installation needs.
+
+use std::io::Write;
+
+use anyhow::Result;
+use bivouac_runtime::registry;
+use bivouac_tenancy::policies;
+use clap::CommandFactory;
+use k8s_openapi::{
+    api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding, RoleRef, Subject},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{
+    cli::{Cli, Output, PolicyOptions, PrintOptions, RbacOptions, TenancyOptions},
+    operator,
+};
+
+pub fn crds(options: &PrintOptions) -> Result<()> {
+    documents(options.output, &bivouac_api::crds())
+}
+
+pub fn policies(options: &PolicyOptions) -> Result<()> {
+    let user = format!("system:serviceaccount:{}:{}", options.namespace, options.service_account);
+    let mut all = policies::validating();
+    if !options.without_mutating {
+        all.extend(policies::mutating());
+    }
+    let text = serde_json::to_string(&all)?.replace(policies::OPERATOR_USER, &user);
+    documents(options.print.output, &serde_json::from_str::<Vec<Value>>(&text)?)
+}
+
+pub fn rbac(options: &RbacOptions) -> Result<()> {
+    let defaults = TenancyOptions { tenancy_managed_by: String::new(), tenancy_part_of: String::new() };
+    let chosen = registry::select(&operator::controllers(&defaults), &options.controllers)?;
+    let mut rules = registry::base_rules();
+    rules.extend(chosen.iter().flat_map(|one| (one.rbac)()));
+    let name = options.service_account.clone();
+    let meta = |namespace: Option<&str>| ObjectMeta {
+        name: Some(name.clone()),
+        namespace: namespace.map(str::to_owned),
+        ..ObjectMeta::default()
+    };
+    let account = Subject {
+        kind: "ServiceAccount".to_owned(),
+        api_group: None,
+        name: name.clone(),
+        namespace: Some(options.namespace.clone()),
+    };
+    let role_ref = |kind: &str| RoleRef {
+        api_group: Some("rbac.authorization.k8s.io".to_owned()),
+        kind: kind.to_owned(),
+        name: name.clone(),
+    };
+    let role = ClusterRole { metadata: meta(None), rules: Some(rules), ..ClusterRole::default() };
+    let binding = ClusterRoleBinding {
+        metadata: meta(None),
+        role_ref: role_ref("ClusterRole"),
+        subjects: Some(vec![account.clone()]),
+    };
+    let here = Some(options.namespace.as_str());
+    let lease = Role { metadata: meta(here), rules: Some(registry::lease_rules()) };
+    let lease_binding = RoleBinding { metadata: meta(here), role_ref: role_ref("Role"), subjects: Some(vec![account]) };
+    let all = [json!(role), json!(binding), json!(lease), json!(lease_binding)];
+    documents(options.print.output, &all)
+}
+
+pub fn version(options: &PrintOptions) -> Result<()> {
+    let version = json!({"version": env!("CARGO_PKG_VERSION"), "kubernetes": "1.36"});
+    match options.output {
+        Output::Json => documents(Output::Json, &[version]),
+        Output::Yaml => say(&format!("bivouac {}\n", env!("CARGO_PKG_VERSION"))),
+    }
+}
+
+pub fn completions(shell: clap_complete::Shell) -> Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "bivouac", &mut script);
+    say(&String::from_utf8_lossy(&script))
+}
+
+/// YAML documents, or one JSON object or list.
+fn documents(output: Output, all: &[impl Serialize]) -> Result<()> {
+    match (output, all) {
+        (Output::Yaml, _) => {
+            for one in all {
+                say(&format!("---\n{}", serde_saphyr::to_string(one)?))?;
+            }
+            Ok(())
+        }
+        (Output::Json, [one]) => say(&(serde_json::to_string_pretty(one)? + "\n")),
+        (Output::Json, _) => {
+            let list = json!({"apiVersion": "v1", "kind": "List", "items": all});
+            say(&(serde_json::to_string_pretty(&list)? + "\n"))
+        }
+    }
+}
+
+/// A closed pipe (`bivouac crds | head`) is not an error.
+fn say(text: &str) -> Result<()> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+        other => Ok(other?),
+    }
+}
