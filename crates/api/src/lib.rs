@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The kinds Bivouac serves, one folder per API group. Types only: no client, no tokio.
+// Clippy takes two printer columns of one type for one attribute written twice.
+#![allow(clippy::duplicated_attributes)]
 
 pub mod addons;
 pub mod akash;
@@ -7,6 +9,7 @@ pub mod crd;
 pub mod flux;
 pub mod infra;
 pub mod module;
+pub mod resource_ref;
 pub mod tenant;
 pub mod tgp;
 pub mod workspaces;

@@ -2,11 +2,14 @@
 //! The last touches on a derived CRD, the same for every kind.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+    CustomResourceDefinition, JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 
 /// Category that every kind of the suite is in: `kubectl get bivouac`.
 const CATEGORY: &str = "bivouac";
+
+/// Akash wrote nulls where it meant absence, and its CRDs let them through.
+const GROUP_WITH_NULLS: &str = "akash.network";
 
 /// Makes a derived CRD ready for installation.
 pub fn finish(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
@@ -17,9 +20,15 @@ pub fn finish(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     if !categories.iter().any(|c| c == CATEGORY) {
         categories.push(CATEGORY.into());
     }
+    let nulls = crd.spec.group == GROUP_WITH_NULLS;
     for version in &mut crd.spec.versions {
         if let Some(root) = version.schema.as_mut().and_then(|s| s.open_api_v3_schema.as_mut()) {
-            visit(root, &mut tidy);
+            visit(root, &mut |schema| {
+                if !nulls {
+                    refuse_null(schema);
+                }
+                tidy_integer(schema);
+            });
         }
     }
     crd
@@ -41,10 +50,16 @@ fn visit(schema: &mut JSONSchemaProps, edit: &mut impl FnMut(&mut JSONSchemaProp
     }
 }
 
-fn tidy(schema: &mut JSONSchemaProps) {
-    // An Option means "may be absent". Null is another thing, and upstream refuses it.
+/// An `Option` means "may be absent". Null is another thing, and upstream refuses it.
+fn refuse_null(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
-    // Kubernetes knows no unsigned formats and warns about them.
+    if let Some(values) = &mut schema.enum_ {
+        values.retain(|JSON(value)| !value.is_null());
+    }
+}
+
+/// Kubernetes knows no unsigned formats and warns about them.
+fn tidy_integer(schema: &mut JSONSchemaProps) {
     if schema.format.as_deref().is_some_and(|f| f.starts_with("uint")) {
         schema.format = None;
     }
