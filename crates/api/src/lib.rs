@@ -28,5 +28,5 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         tgp::crds(),
         workspaces::crds(),
     ];
-    groups.into_iter().flatten().map(crd::finish).map(akash::allow_nulls).collect()
+    groups.into_iter().flatten().map(crd::finish).collect()
 }

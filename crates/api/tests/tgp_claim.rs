@@ -80,14 +80,6 @@ fn a_claim_survives_writing_and_reading() {
 }
 
 #[test]
-fn the_machine_name_follows_from_the_uid_alone() {
-    let name = claim(&[]).machine_name().unwrap();
-    assert_eq!(name, "tgp-9f1c2b3d-0000-4000-8000-000000000001");
-    assert_eq!(claim(&[("/metadata/name", json!("other")), ("/spec/attempt", json!(2))]).machine_name(), Some(name));
-    assert_eq!(claim(&[("/metadata/uid", Value::Null)]).machine_name(), None);
-}
-
-#[test]
 fn a_good_claim_is_taken() {
     claim(&[]).validate_cel().unwrap();
     claim(&[("/status", Value::Null), ("/spec/price/max", Value::Null)]).validate_cel().unwrap();

@@ -2,9 +2,11 @@
 //! Manifest: the services that one lease pays for.
 
 use super::{LeaseId, without_defaults};
+use crate::crd::schema::any_object;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// The workload of one lease. The object's name is the lease's namespace.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -227,6 +229,10 @@ pub struct ManifestParams {
     /// What the service may read about its own lease.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<ManifestPermissions>,
+    /// Confidential computing, as newer providers write it. Kept as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "any_object")]
+    pub tee: Option<Map<String, Value>>,
 }
 
 /// A mount of one volume.

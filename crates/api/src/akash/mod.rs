@@ -12,11 +12,10 @@ pub use host::*;
 pub use leased_ip::*;
 pub use manifest::*;
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
-};
+use crate::crd::schema::conditions;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::{CustomResourceExt, KubeSchema};
+use kube::CustomResourceExt;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 
@@ -67,7 +66,7 @@ pub struct LeaseId {
 }
 
 /// What the operator reports about a hostname or an address. Upstream reports nothing.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LeaseObjectStatus {
     /// The generation that the conditions speak of.
@@ -78,7 +77,7 @@ pub struct LeaseObjectStatus {
     pub address: Option<String>,
     /// `Ready`, with the reason when it is not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
 }
 
@@ -98,45 +97,6 @@ fn with_old_version(mut crd: CustomResourceDefinition) -> CustomResourceDefiniti
     });
     crd.spec.versions.extend(old);
     crd
-}
-
-/// Fields of a manifest where the provider writes a null for "none", and upstream's schema takes it.
-const NULLS: [&str; 10] = [
-    "credentials",
-    "params",
-    "params.permissions",
-    "resources.cpu.attributes",
-    "resources.gpu.attributes",
-    "resources.memory.attributes",
-    "resources.storage.attributes",
-    "scheduler_params",
-    "scheduler_params.resources",
-    "scheduler_params.resources.gpu",
-];
-
-/// Marks the fields of [`NULLS`]. Runs after the finish, which takes all other nulls away.
-pub fn allow_nulls(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
-    if crd.spec.group == "akash.network" {
-        let schemas = crd.spec.versions.iter_mut().filter_map(|v| v.schema.as_mut()?.open_api_v3_schema.as_mut());
-        for schema in schemas {
-            for path in NULLS {
-                let mut names = ["spec", "group", "services"].into_iter().chain(path.split('.'));
-                if let Some(field) = names.try_fold(&mut *schema, property) {
-                    field.nullable = Some(true);
-                }
-            }
-        }
-    }
-    crd
-}
-
-/// A property of an object, or of the objects in a list.
-fn property<'a>(schema: &'a mut JSONSchemaProps, name: &str) -> Option<&'a mut JSONSchemaProps> {
-    let object = match &mut schema.items {
-        Some(JSONSchemaPropsOrArray::Schema(item)) => &mut item.properties,
-        _ => &mut schema.properties,
-    };
-    object.as_mut()?.get_mut(name)
 }
 
 /// Serde fills an absent field with its zero value. The API server should not: it would change stored objects.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Colony: several clusters, on several clouds or on premises, as one object.
 
+use crate::crd::schema::{any_object, atomic_conditions, embedded_atomic};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::CustomResource;
@@ -62,6 +63,7 @@ pub struct ColonyStatus {
     pub phase: Option<String>,
     /// `ClustersReady`, with the reason when it is not so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "atomic_conditions")]
     pub conditions: Vec<Condition>,
     /// The ClusterDeployments of this colony.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -120,14 +122,7 @@ pub struct GpuOffering {
     pub labels: Option<BTreeMap<String, String>>,
 }
 
-/// An object of any shape; another operator owns it.
-fn any_object(_: &mut SchemaGenerator) -> Schema {
-    schemars::json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
-}
-
 /// References are replaced as a whole.
 fn atomic_references(generator: &mut SchemaGenerator) -> Schema {
-    let mut item = generator.subschema_for::<ObjectReference>();
-    item.insert("x-kubernetes-map-type".into(), "atomic".into());
-    schemars::json_schema!({ "type": "array", "items": item })
+    embedded_atomic::<Vec<ObjectReference>>(generator, &["/items"])
 }

@@ -14,6 +14,7 @@
 //! them, and the pool's finalizer waits for its claims.
 
 use super::{GPUNodeClaimStatus, NodeTemplate, SecretKeyRef};
+use crate::crd::schema::embedded;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
@@ -160,6 +161,7 @@ pub struct ClaimOffer {
     /// What a node on this machine should offer to pods. Limits and the packing of pods count it while the machine is
     /// on its way, and the node is not initialized before it shows all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "embedded::<BTreeMap<String, Quantity>>")]
     pub resources: Option<BTreeMap<String, Quantity>>,
 }
 
@@ -214,12 +216,4 @@ pub struct ClaimPrice {
     /// Hash of the price table that the choice was made from, so that the choice can be explained later.
     #[schemars(length(min = 1, max = 128))]
     pub snapshot: String,
-}
-
-impl GPUNodeClaim {
-    /// Name of the machine at the cloud. It follows from the claim's UID alone, so an operator that lost its memory
-    /// still finds the machine. `None` before the API server has given the claim a UID.
-    pub fn machine_name(&self) -> Option<String> {
-        self.metadata.uid.as_deref().filter(|uid| !uid.is_empty()).map(|uid| format!("tgp-{uid}"))
-    }
 }

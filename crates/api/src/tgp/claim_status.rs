@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is known about the machine of a claim. The nodes controller writes all of it.
 
+use crate::crd::schema::{conditions, embedded};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::KubeSchema;
@@ -57,9 +58,9 @@ pub struct GPUNodeClaimStatus {
     /// Where the claim is in its life, for people. Programs read the conditions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<ClaimPhase>,
-    /// See [`claim_conditions`].
+    /// `Launched`, `Registered`, `Initialized`, `Ready`; when it ends `Drained`, `InstanceTerminating`, `Terminated`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
     /// The generation that the conditions speak of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,9 +94,11 @@ pub struct GPUNodeClaimStatus {
     pub node_name: Option<String>,
     /// What the node has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "embedded::<BTreeMap<String, Quantity>>")]
     pub capacity: Option<BTreeMap<String, Quantity>>,
     /// What the node gives to pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "embedded::<BTreeMap<String, Quantity>>")]
     pub allocatable: Option<BTreeMap<String, Quantity>>,
     /// When a pod last came or went. A node is idle when this is long ago.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,7 +153,8 @@ pub struct LaunchIntent {
     #[schemars(range(min = 1))]
     #[x_kube(validation = ("self >= oldSelf", "launch.attempt never goes back"))]
     pub attempt: i32,
-    /// Name of the machine at the cloud, derived from the claim's UID.
+    /// Name of the machine at the cloud. It follows from the claim's UID alone, so that an operator that lost its memory
+    /// still finds the machine.
     #[schemars(length(min = 1, max = 253))]
     #[x_kube(validation = ("self == oldSelf", "launch.machineName never changes"))]
     pub machine_name: String,

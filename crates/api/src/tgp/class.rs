@@ -2,6 +2,7 @@
 //! GPUNodeClass: which clouds may be used, and how machines join.
 
 use super::{SecretKeyRef, TailscaleConfig, TalosConfig};
+use crate::crd::schema::{atomic_conditions, embedded};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
@@ -114,6 +115,7 @@ pub struct NodeClassLimits {
     pub max_hourly_cost: Option<String>,
     /// Most of each resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "embedded::<BTreeMap<String, Quantity>>")]
     pub resources: Option<BTreeMap<String, Quantity>>,
 }
 
@@ -123,6 +125,7 @@ pub struct NodeClassLimits {
 pub struct GPUNodeClassStatus {
     /// `Ready`, `ProviderValidation`, `<provider>Ready` and `DeletionBlocked`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "atomic_conditions")]
     pub conditions: Vec<Condition>,
     /// The generation that the conditions speak of.
     #[serde(default, skip_serializing_if = "Option::is_none")]

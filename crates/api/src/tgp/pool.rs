@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! GPUNodePool: what nodes a group of pods needs, and what they may cost.
 
+use crate::crd::schema::{atomic_conditions, embedded};
 use k8s_openapi::api::core::v1::Taint;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -106,9 +107,11 @@ pub struct NodeTemplateSpec {
     pub requirements: Vec<NodeRequirement>,
     /// Taints that stay.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "embedded::<Vec<Taint>>")]
     pub taints: Vec<Taint>,
     /// Taints that somebody else removes; the node is not initialized before they are gone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "embedded::<Vec<Taint>>")]
     pub startup_taints: Vec<Taint>,
 }
 
@@ -207,6 +210,7 @@ pub enum ConsolidationPolicy {
 pub struct NodePoolLimits {
     /// Most of each resource, such as `nvidia.com/gpu`; `nodes` counts machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "embedded::<BTreeMap<String, Quantity>>")]
     pub resources: Option<BTreeMap<String, Quantity>>,
 }
 
@@ -216,12 +220,14 @@ pub struct NodePoolLimits {
 pub struct GPUNodePoolStatus {
     /// `NodeClassReady` and `Ready`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "atomic_conditions")]
     pub conditions: Vec<Condition>,
     /// The generation that the conditions speak of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// What the machines have together, counting those that are on their way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "embedded::<BTreeMap<String, Quantity>>")]
     pub resources: Option<BTreeMap<String, Quantity>>,
     /// Machines, counting those that are on their way.
     #[serde(default, skip_serializing_if = "Option::is_none")]

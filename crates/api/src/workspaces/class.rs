@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! WorkspaceClass: a kind of workspace that people can start.
 
-use super::{WorkspaceResourceSpec, any_json};
+use super::WorkspaceResourceSpec;
+use crate::crd::schema::{any_value, conditions};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -71,7 +72,7 @@ pub struct WorkspaceClassSpec {
     pub prerequisite_deploy_timeout: Option<String>,
     /// Helm values that a deployment's own values are laid over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "any_json")]
+    #[schemars(schema_with = "any_value")]
     pub default_values: Option<Value>,
     /// Where in the Helm values the resources go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,7 +106,7 @@ pub struct PrerequisiteSpec {
     pub namespace: Option<String>,
     /// Helm values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "any_json")]
+    #[schemars(schema_with = "any_value")]
     pub values: Option<Value>,
 }
 
@@ -160,7 +161,7 @@ pub struct UserFacingConfigField {
     pub required: Option<bool>,
     /// Answer that the client offers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "any_json")]
+    #[schemars(schema_with = "any_value")]
     pub default: Option<Value>,
     /// The only answers allowed, when there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -222,7 +223,7 @@ fn value_paths(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// Whether a class can be used.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkspaceClassStatus {
     /// The template exists and everything else is in order.
@@ -235,6 +236,6 @@ pub struct WorkspaceClassStatus {
     pub observed_generation: Option<i64>,
     /// The judgement in the standard form.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
 }

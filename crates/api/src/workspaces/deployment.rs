@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! WorkspaceDeployment: one workspace of one person on one cluster.
 
-use super::{WorkspaceDeploymentStatus, WorkspaceResourceSpec, any_json};
+use super::{WorkspaceDeploymentStatus, WorkspaceResourceSpec};
+use crate::crd::schema::any_value;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,7 +56,7 @@ pub struct WorkspaceDeploymentSpec {
     pub resources: Option<WorkspaceResourceSpec>,
     /// Helm values, laid over those of the class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "any_json")]
+    #[schemars(schema_with = "any_value")]
     pub values: Option<Value>,
     /// Leave everything as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]

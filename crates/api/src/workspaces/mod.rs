@@ -13,7 +13,6 @@ pub use status::*;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
-use schemars::{Schema, SchemaGenerator};
 
 /// Finalizer of a deployment; it holds the object until its routes and release are gone.
 pub const DEPLOYMENT_FINALIZER: &str = "workspaces.exalsius.ai/deployment";
@@ -55,9 +54,4 @@ pub mod conditions {
 /// The CRDs of this group, as derived; `crate::crds` finishes them.
 pub fn crds() -> Vec<CustomResourceDefinition> {
     vec![WorkspaceClass::crd(), WorkspaceDeployment::crd()]
-}
-
-/// Any JSON. Helm values have no schema of ours.
-fn any_json(_: &mut SchemaGenerator) -> Schema {
-    schemars::json_schema!({ "x-kubernetes-preserve-unknown-fields": true })
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a workspace needs; the same shape in class, deployment and status.
 
+use crate::crd::schema::embedded;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,12 +35,15 @@ fn one() -> i32 {
 pub struct ReplicaResources {
     /// CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "embedded::<Quantity>")]
     pub cpu: Option<Quantity>,
     /// Main memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "embedded::<Quantity>")]
     pub memory: Option<Quantity>,
     /// Disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "embedded::<Quantity>")]
     pub storage: Option<Quantity>,
     /// Whole GPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,12 +75,15 @@ pub enum GpuVendor {
 pub struct ResourceTotals {
     /// CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "embedded::<Quantity>")]
     pub cpu: Option<Quantity>,
     /// Main memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "embedded::<Quantity>")]
     pub memory: Option<Quantity>,
     /// Disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "embedded::<Quantity>")]
     pub storage: Option<Quantity>,
     /// Whole GPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,6 +2,7 @@
 //! What is known about a WorkspaceDeployment.
 
 use super::{AccessProtocol, ResourceTotals, WorkspaceResourceSpec};
+use crate::crd::schema::conditions;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::KubeSchema;
 use schemars::JsonSchema;
@@ -14,9 +15,9 @@ pub struct WorkspaceDeploymentStatus {
     /// Where the workspace is in its life.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<WorkspacePhase>,
-    /// See [`super::conditions`].
+    /// `Ready`, and one for each step on the way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
+    #[schemars(schema_with = "conditions")]
     pub conditions: Vec<Condition>,
     /// The generation that was deployed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
