@@ -129,6 +129,7 @@ fn the_life_time_may_change() {
 #[test]
 fn the_record_of_the_machine_is_never_lost() {
     for (pointer, value, part) in [
+        ("/status", Value::Null, "status stays"),
         ("/status/providerID", Value::Null, "providerID never changes"),
         ("/status/providerID", json!("runpod://pod/other"), "providerID never changes"),
         ("/status/launch", Value::Null, "launch stays"),

@@ -38,6 +38,8 @@ use std::collections::BTreeMap;
     doc = "The durable intent to hold one machine. It exists before the machine does and goes after it.",
     validation = Rule::new("size(self.metadata.name) <= 63")
         .message("metadata.name may have at most 63 characters: it is a label value on the node"),
+    validation = Rule::new("!has(oldSelf.status) || has(self.status)")
+        .message("status stays: it is the record of the machine and what it costs"),
     printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
     printcolumn(
         name = "Ready",
