@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A volume of a container of a MiniCluster.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use super::{or_null, unset};
+
+/// A volume and where it is mounted. The kind of volume is told by the field that is set; where several are, the first
+/// of these wins: `csiDriver`, `secretName`, `emptyDir`, `hostPath`, `configMapName`, `claimName`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(default, rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = [{
+    "rule": "((!has(self.claimName) || self.claimName == '') && (!has(self.hostPath) || self.hostPath == '')) || (has(self.path) && self.path != '')",
+    "message": "a volume with claimName or hostPath must have a path to be mounted at",
+}]))]
+pub struct Volume {
+    /// Where the volume is mounted.
+    #[serde(skip_serializing_if = "unset")]
+    #[schemars(length(max = 4096))]
+    pub path: String,
+    /// Mount it for reading only.
+    pub read_only: bool,
+    /// Name of a CSI driver that makes the volume with the pod.
+    #[serde(skip_serializing_if = "unset")]
+    pub csi_driver: String,
+    /// Settings for the CSI driver.
+    #[serde(deserialize_with = "or_null", skip_serializing_if = "unset")]
+    pub csi_driver_attributes: BTreeMap<String, String>,
+    /// Name of a Secret.
+    #[serde(skip_serializing_if = "unset")]
+    pub secret_name: String,
+    /// An empty directory that goes with the pod.
+    pub empty_dir: bool,
+    /// Where the empty directory is kept; `memory` for RAM.
+    #[serde(skip_serializing_if = "unset")]
+    pub empty_dir_medium: String,
+    /// Most that the empty directory may hold, such as `64Gi`.
+    #[serde(skip_serializing_if = "unset")]
+    pub empty_dir_size_limit: String,
+    /// A directory of the node; it must exist.
+    #[serde(skip_serializing_if = "unset")]
+    #[schemars(length(max = 4096))]
+    pub host_path: String,
+    /// Name of a ConfigMap.
+    #[serde(skip_serializing_if = "unset")]
+    pub config_map_name: String,
+    /// Keys of the ConfigMap and the files they become.
+    #[serde(deserialize_with = "or_null", skip_serializing_if = "unset")]
+    pub items: BTreeMap<String, String>,
+    /// Name of a PersistentVolumeClaim.
+    #[serde(skip_serializing_if = "unset")]
+    #[schemars(length(max = 253))]
+    pub claim_name: String,
+}
