@@ -21,6 +21,7 @@ const NEEDED_GO: (u32, u32) = (1, 26);
 const GO_WANTED: &str = "the real Kubernetes components are built with Go: install Go 1.26 or newer and put `go` on the \
                          PATH, or point KUBEBUILDER_ASSETS at ready-made programs";
 
+const BUILDING: &str = ".building-";
 const STAGE_FOLDERS: [&str; 3] = ["node/fast", "node/heartbeat-with-lease", "pod/fast"];
 
 pub(super) fn build_all(families: &[Family], missing: impl Fn(&Family) -> Result<bool>) -> Result<()> {
@@ -30,6 +31,7 @@ pub(super) fn build_all(families: &[Family], missing: impl Fn(&Family) -> Result
             continue;
         }
         if !checked {
+            remove_interrupted()?;
             check_disk()?;
             checked = true;
         }
@@ -66,9 +68,20 @@ fn check_disk() -> Result<()> {
     Ok(())
 }
 
+/// What a killed build left. The lock is ours, so nobody is building there now.
+fn remove_interrupted() -> Result<()> {
+    for entry in fs::read_dir(store_dir()?)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(BUILDING) {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 /// Builds into a temporary folder and renames it when it is complete, so that an interrupted build leaves nothing.
 fn build(family: &Family) -> Result<()> {
-    let folder = tempfile::Builder::new().prefix(".building-").tempdir_in(store_dir()?)?;
+    let folder = tempfile::Builder::new().prefix(BUILDING).tempdir_in(store_dir()?)?;
     let source = folder.path().join("src");
     fs::create_dir_all(&source)?;
     fs::write(source.join("go.mod"), family.go_mod)?;

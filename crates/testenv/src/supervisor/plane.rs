@@ -41,6 +41,9 @@ pub(super) struct Plane {
 impl Plane {
     pub(super) fn prepare(setup: &Setup) -> Result<Self> {
         let without = setup.without.iter().map(|name| known(name)).collect::<Result<Vec<_>>>()?;
+        if let Some(base) = without.iter().find(|part| **part <= Component::KubeApiserver) {
+            bail!("there is no cluster without {}", base.name());
+        }
         let parts: Vec<_> = ORDER.into_iter().filter(|part| !without.contains(part)).collect();
         let paths = ensure(&parts)?;
         let dir = setup.dir.canonicalize()?;
