@@ -17,11 +17,9 @@ pub struct Container {
     pub image: String,
     /// Name. The container that runs Flux is named after the MiniCluster.
     #[serde(skip_serializing_if = "unset")]
-    #[schemars(length(max = 253))]
     pub name: String,
     /// What to run: the work, if this container runs Flux, else a shell line.
     #[serde(skip_serializing_if = "unset")]
-    #[schemars(length(max = 65536))]
     pub command: String,
     /// This container runs the broker and the work.
     #[serde(skip_serializing_if = "unset")]
@@ -139,15 +137,12 @@ pub struct Commands {
     pub init: String,
     /// Before the broker, in every pod.
     #[serde(skip_serializing_if = "unset")]
-    #[schemars(length(max = 65536))]
     pub pre: String,
     /// Before the lead broker only.
     #[serde(skip_serializing_if = "unset")]
-    #[schemars(length(max = 65536))]
     pub broker_pre: String,
     /// Before the other brokers only.
     #[serde(skip_serializing_if = "unset")]
-    #[schemars(length(max = 65536))]
     pub worker_pre: String,
     /// After the broker, or after the command of a sidecar.
     #[serde(skip_serializing_if = "unset")]
@@ -160,6 +155,5 @@ pub struct Commands {
     pub prefix: String,
     /// A script to run in place of a command.
     #[serde(skip_serializing_if = "unset")]
-    #[schemars(length(max = 65536))]
     pub script: String,
 }

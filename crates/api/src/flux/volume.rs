@@ -18,7 +18,6 @@ use super::{or_null, unset};
 pub struct Volume {
     /// Where the volume is mounted.
     #[serde(skip_serializing_if = "unset")]
-    #[schemars(length(max = 4096))]
     pub path: String,
     /// Mount it for reading only.
     pub read_only: bool,
@@ -41,7 +40,6 @@ pub struct Volume {
     pub empty_dir_size_limit: String,
     /// A directory of the node; it must exist.
     #[serde(skip_serializing_if = "unset")]
-    #[schemars(length(max = 4096))]
     pub host_path: String,
     /// Name of a ConfigMap.
     #[serde(skip_serializing_if = "unset")]
@@ -51,6 +49,5 @@ pub struct Volume {
     pub items: BTreeMap<String, String>,
     /// Name of a PersistentVolumeClaim.
     #[serde(skip_serializing_if = "unset")]
-    #[schemars(length(max = 253))]
     pub claim_name: String,
 }
