@@ -15,8 +15,6 @@ mod plan;
 mod run;
 mod status;
 
-#[cfg(test)]
-mod tests;
 
 use std::fmt::Debug;
 
