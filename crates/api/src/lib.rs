@@ -9,6 +9,7 @@ pub mod crd;
 pub mod flux;
 pub mod infra;
 pub mod module;
+pub mod reference;
 pub mod resource_ref;
 pub mod tenant;
 pub mod tgp;

@@ -24,13 +24,20 @@ use super::{Container, Flux, Pod, or_null, unset};
     derive = "PartialEq",
     doc = "A Flux Framework cluster that lives in the pods of one indexed Job.",
     cel,
+    // Only for a new object, which has no status. Later the controller brings `size` back to the most there can be: a
+    // refusal would keep an autoscaler below it for ever.
+    validation = Rule::new(
+        "has(self.status) || !has(self.spec.maxSize) || self.spec.maxSize == 0 || self.spec.maxSize >= self.spec.size"
+    )
+    .message("maxSize must not be below size")
+    .field_path(".spec.maxSize"),
     scale(
         spec_replicas_path = ".spec.size",
         status_replicas_path = ".status.size",
         label_selector_path = ".status.selector"
     ),
     printcolumn(name = "Size", type_ = "integer", json_path = ".spec.size"),
-    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"JobReady\")].status"),
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type==\"JobMiniClusterReady\")].status"),
     printcolumn(
         name = "Finished",
         type_ = "string",
@@ -39,15 +46,10 @@ use super::{Container, Flux, Pod, or_null, unset};
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
-#[x_kube(
-    validation = (
-        "!has(self.minSize) || self.minSize <= self.size",
-        "minSize must not be above size: the brokers would wait for pods that never come"
-    ),
-    validation = Rule::new("oldSelf.hasValue() || !has(self.maxSize) || self.maxSize == 0 || self.maxSize >= self.size")
-        .message("maxSize must not be below size")
-        .optional_old_self(true)
-)]
+#[x_kube(validation = (
+    "!has(self.minSize) || self.minSize <= self.size",
+    "minSize must not be above size: the brokers would wait for pods that never come"
+))]
 pub struct MiniClusterSpec {
     /// Containers of every pod. Exactly one of them runs Flux; a single container does so without being told.
     #[schemars(length(max = 256))]
