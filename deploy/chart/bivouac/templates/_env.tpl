@@ -1,0 +1,29 @@
+{{- define "bivouac.env" -}}
+- name: POD_NAME
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.name
+- name: POD_NAMESPACE
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.namespace
+- name: BIVOUAC_ADMIN_ADDRESS
+  value: {{ printf "%s:%d" .Values.admin.host (int .Values.admin.port) | quote }}
+- name: BIVOUAC_CONTROLLERS
+  value: {{ .Values.controllers | quote }}
+- name: BIVOUAC_LEADER_ELECT
+  value: {{ .Values.leaderElection.enabled | quote }}
+- name: BIVOUAC_LEASE_NAME
+  value: {{ .Values.leaderElection.leaseName | quote }}
+- name: BIVOUAC_LOG_FORMAT
+  value: {{ .Values.log.format | quote }}
+- name: BIVOUAC_LOG
+  value: {{ .Values.log.filter | quote }}
+- name: BIVOUAC_TENANCY_MANAGED_BY
+  value: {{ .Values.tenancy.managedBy | quote }}
+- name: BIVOUAC_TENANCY_PART_OF
+  value: {{ .Values.tenancy.partOf | quote }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
