@@ -152,7 +152,8 @@ impl Children {
 
 fn owners_of<K: Kind>(change: Change<DynamicObject>) -> impl Stream<Item = ObjectRef<K>> {
     let references = [&change.before, &change.after].into_iter().flatten().flat_map(|object| {
-        let namespace = object.namespace();
+        // A cluster-scoped owner has no namespace, whatever its child has.
+        let namespace = object.namespace().filter(|_| !K::is_cluster_scoped());
         object.owner_references().iter().filter_map(move |owner| ObjectRef::from_owner_ref(namespace.as_deref(), owner, ()))
     });
     let mut owners: Vec<ObjectRef<K>> = references.collect();
@@ -214,5 +215,38 @@ impl Live<'_> {
     /// The writes of this pass that were refused.
     pub fn failures(&self) -> &[Failure] {
         self.failures
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::owners_of;
+    use crate::{mirror::Change, reconcile::Kind};
+    use futures::{FutureExt, StreamExt};
+    use k8s_openapi::api::{apps::v1::ReplicaSet, core::v1::Node};
+    use kube::{
+        core::{ApiResource, DynamicObject},
+        runtime::reflector::ObjectRef,
+    };
+    use std::sync::Arc;
+
+    fn owners<K: Kind>(kind: &str, api_version: &str) -> Vec<ObjectRef<K>> {
+        let mut child = DynamicObject::new("pod", &ApiResource::erase::<Node>(&())).within("team");
+        child.metadata.owner_references = Some(vec![k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference {
+            api_version: api_version.into(),
+            kind: kind.into(),
+            name: "owner".into(),
+            uid: "1".into(),
+            ..Default::default()
+        }]);
+        let change = Change { before: None, after: Some(Arc::new(child)) };
+        owners_of::<K>(change).collect::<Vec<_>>().now_or_never().unwrap()
+    }
+
+    #[test]
+    fn a_cluster_scoped_owner_is_found_without_the_namespace_of_its_child() {
+        assert_eq!(owners::<Node>("Node", "v1"), [ObjectRef::new("owner")]);
+        assert_eq!(owners::<ReplicaSet>("ReplicaSet", "apps/v1"), [ObjectRef::new("owner").within("team")]);
+        assert!(owners::<ReplicaSet>("Deployment", "apps/v1").is_empty());
     }
 }

@@ -98,6 +98,8 @@ pub fn category(error: &kube::Error) -> Category {
             404 => Category::NotFound,
             409 => Category::Conflict,
             401 | 403 => Category::Forbidden,
+            // Another object took the name since we looked: the server says that a UID cannot change.
+            422 if names_field(status, "metadata.uid") => Category::Conflict,
             400 | 413 | 422 => Category::Invalid,
             429 => Category::RateLimited,
             _ => Category::Server,
@@ -106,6 +108,10 @@ pub fn category(error: &kube::Error) -> Category {
         kube::Error::SerdeError(_) => Category::Bug,
         _ => Category::Transport,
     }
+}
+
+fn names_field(status: &kube::core::Status, field: &str) -> bool {
+    status.details.as_ref().is_some_and(|details| details.causes.iter().any(|cause| cause.field == field))
 }
 
 /// The words of the server alone: kube's own Display repeats itself and prints Debug forms.

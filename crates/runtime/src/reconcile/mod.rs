@@ -16,10 +16,10 @@ mod run;
 mod status;
 
 
-use std::fmt::Debug;
+use std::{any::TypeId, fmt::Debug};
 
 use jiff::Timestamp;
-use kube::Resource;
+use kube::{Resource, core::ClusterResourceScope};
 use serde::{Serialize, de::DeserializeOwned};
 
 pub use apply::APPLIED_ANNOTATION;
@@ -31,8 +31,19 @@ pub use plan::{Child, NoEffect, Note, Only, OwnLabels, Plan, Truth, Verdict};
 pub use run::{Objects, Setup, run};
 
 /// A typed Kubernetes kind.
-pub trait Kind: Resource<DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned + Send + Sync + 'static {}
-impl<K: Resource<DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned + Send + Sync + 'static> Kind for K {}
+pub trait Kind:
+    Resource<DynamicType = (), Scope: 'static> + Clone + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
+{
+    /// Whether its objects live outside namespaces.
+    fn is_cluster_scoped() -> bool {
+        TypeId::of::<Self::Scope>() == TypeId::of::<ClusterResourceScope>()
+    }
+}
+
+impl<K> Kind for K where
+    K: Resource<DynamicType = (), Scope: 'static> + Clone + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
+{
+}
 
 /// One controller: it watches one kind and makes the world match each object of it.
 pub trait Reconciler: Send + Sync + 'static {
