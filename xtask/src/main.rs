@@ -1,3 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
+//! Everything CI and people run: `cargo xtask <job>`. One file or folder per job.
 
-fn main() {}
+mod generate;
+mod repo;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+/// Everything CI and people run
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 100)]
+enum Job {
+    /// Write the files that are made from code: CRDs, reference, RBAC, policies
+    Gen(generate::Options),
+}
+
+fn main() -> ExitCode {
+    let job = Job::parse();
+    // rustls wants one choice of cryptography for the whole process.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    run(job).unwrap_or_else(|error| {
+        eprintln!("xtask: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run(job: Job) -> Result<ExitCode> {
+    match job {
+        Job::Gen(options) => generate::run(&options),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line_is_sound() {
+        <super::Job as clap::CommandFactory>::command().debug_assert();
+    }
+}

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The one binary. Roles are subcommands; each lives in the file of its name.
 
-mod cli;
-mod operator;
-mod print;
-
 use std::process::ExitCode;
 
+use bivouac::{
+    cli::{Cli, Command},
+    operator, print,
+};
 use clap::Parser;
-
-use cli::{Cli, Command};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();

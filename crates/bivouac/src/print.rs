@@ -8,7 +8,7 @@ use bivouac_runtime::registry;
 use bivouac_tenancy::policies;
 use clap::CommandFactory;
 use k8s_openapi::{
-    api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding, RoleRef, Subject},
+    api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject},
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 use serde::Serialize;
@@ -24,20 +24,34 @@ pub fn crds(options: &PrintOptions) -> Result<()> {
 }
 
 pub fn policies(options: &PolicyOptions) -> Result<()> {
+    documents(options.print.output, &policy_objects(options)?)
+}
+
+pub fn policy_objects(options: &PolicyOptions) -> Result<Vec<Value>> {
     let user = format!("system:serviceaccount:{}:{}", options.namespace, options.service_account);
     let mut all = policies::validating();
     if !options.without_mutating {
         all.extend(policies::mutating());
     }
     let text = serde_json::to_string(&all)?.replace(policies::OPERATOR_USER, &user);
-    documents(options.print.output, &serde_json::from_str::<Vec<Value>>(&text)?)
+    Ok(serde_json::from_str(&text)?)
+}
+
+/// The rights of the chosen controllers in every namespace.
+pub fn cluster_rules(controllers: &str) -> Result<Vec<PolicyRule>> {
+    let defaults = TenancyOptions { tenancy_managed_by: String::new(), tenancy_part_of: String::new() };
+    let chosen = registry::select(&operator::controllers(&defaults), controllers)?;
+    let mut rules = registry::base_rules();
+    rules.extend(chosen.iter().flat_map(|one| (one.rbac)()));
+    Ok(rules)
 }
 
 pub fn rbac(options: &RbacOptions) -> Result<()> {
-    let defaults = TenancyOptions { tenancy_managed_by: String::new(), tenancy_part_of: String::new() };
-    let chosen = registry::select(&operator::controllers(&defaults), &options.controllers)?;
-    let mut rules = registry::base_rules();
-    rules.extend(chosen.iter().flat_map(|one| (one.rbac)()));
+    documents(options.print.output, &rbac_objects(options)?)
+}
+
+pub fn rbac_objects(options: &RbacOptions) -> Result<Vec<Value>> {
+    let rules = cluster_rules(&options.controllers)?;
     let name = options.service_account.clone();
     let meta = |namespace: Option<&str>| ObjectMeta {
         name: Some(name.clone()),
@@ -64,8 +78,7 @@ pub fn rbac(options: &RbacOptions) -> Result<()> {
     let here = Some(options.namespace.as_str());
     let lease = Role { metadata: meta(here), rules: Some(registry::lease_rules()) };
     let lease_binding = RoleBinding { metadata: meta(here), role_ref: role_ref("Role"), subjects: Some(vec![account]) };
-    let all = [json!(role), json!(binding), json!(lease), json!(lease_binding)];
-    documents(options.print.output, &all)
+    Ok(vec![json!(role), json!(binding), json!(lease), json!(lease_binding)])
 }
 
 pub fn version(options: &PrintOptions) -> Result<()> {
@@ -85,18 +98,18 @@ pub fn completions(shell: clap_complete::Shell) -> Result<()> {
 /// YAML documents, or one JSON object or list.
 fn documents(output: Output, all: &[impl Serialize]) -> Result<()> {
     match (output, all) {
-        (Output::Yaml, _) => {
-            for one in all {
-                say(&format!("---\n{}", serde_saphyr::to_string(one)?))?;
-            }
-            Ok(())
-        }
+        (Output::Yaml, _) => say(&yaml(all)?),
         (Output::Json, [one]) => say(&(serde_json::to_string_pretty(one)? + "\n")),
         (Output::Json, _) => {
             let list = json!({"apiVersion": "v1", "kind": "List", "items": all});
             say(&(serde_json::to_string_pretty(&list)? + "\n"))
         }
     }
+}
+
+/// A stream of YAML documents.
+pub fn yaml(all: &[impl Serialize]) -> Result<String> {
+    all.iter().map(|one| Ok(format!("---\n{}", serde_saphyr::to_string(one)?))).collect()
 }
 
 /// A closed pipe (`bivouac crds | head`) is not an error.
