@@ -95,7 +95,8 @@ fn inside(tenant: &Tenant<'_>, world: &World) -> Vec<Child> {
     if let Some(isolation) = &tenant.isolation {
         let mesh = world.mesh == Presence::Served;
         // The NetworkPolicy stays beside a mesh: pods without a sidecar are in no mesh.
-        inside.push(Child::of(&build::network_policy(tenant, isolation, mesh)));
+        // Not knowing keeps the sidecars' way to the mesh open.
+        inside.push(Child::of(&build::network_policy(tenant, isolation, world.mesh != Presence::Absent)));
         if mesh {
             inside.push(Child::of(&build::peer_authentication(tenant)));
             inside.push(Child::of(&build::authorization_policy(tenant, isolation)));
