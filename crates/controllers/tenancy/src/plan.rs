@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a Workspace asks for, and what that means right now. Pure: the only clever file of this controller.
 
+use std::time::Duration;
+
 use bivouac_api::{
     resource_ref::ResourceRef,
     tenant::{Workspace, WorkspaceStatus},
@@ -19,6 +21,9 @@ use crate::{
     tenant::{MEMBER_LABEL_PREFIX, Settings, Tenant, member_labels},
 };
 
+/// A rival may be deleted before it made the namespace: then no namespace goes away to wake those who wait.
+const CLAIMED_AGAIN: Duration = Duration::from_secs(10);
+
 /// Whose namespace is it?
 #[derive(Debug, PartialEq, Eq)]
 enum Claim {
@@ -35,11 +40,19 @@ pub fn plan(workspace: &Workspace, world: &World, settings: &Settings) -> Plan<W
         Claim::Free => Only::IfAbsent,
         Claim::Ours(uid) => Only::IfUid(uid),
         Claim::Refused(reason) => {
-            return Plan { prune: false, ..tell(workspace, &waiting(world), WorkspaceStatus::default(), &reason) };
+            let requeue = matches!(reason, Reason::NamespaceClaimed { .. }).then_some(CLAIMED_AGAIN);
+            return Plan {
+                prune: false,
+                requeue,
+                ..tell(workspace, &waiting(world), WorkspaceStatus::default(), &reason)
+            };
         }
     };
     let wanted = Plan {
-        stages: vec![vec![Child::of(&build::namespace(&tenant, inject_sidecars(world))).only(only)], inside(&tenant, world)],
+        stages: vec![
+            vec![Child::of(&build::namespace(&tenant, inject_sidecars(world))).only(only)],
+            inside(&tenant, world),
+        ],
         // While it is unknown whether an API is served, nothing is removed on its account.
         prune: world.mesh != Presence::Unknown && world.flux != Presence::Unknown,
         ..Plan::default()
@@ -67,9 +80,10 @@ fn claim(tenant: &Tenant<'_>, workspace: &Workspace, world: &World) -> Claim {
                 Claim::Ours(seen.uid.clone())
             }
         }
-        Some(seen) => {
-            Claim::Refused(Reason::NamespaceConflict { namespace, owner: seen.owner.as_ref().map(|owner| owner.name.clone()) })
-        }
+        Some(seen) => Claim::Refused(Reason::NamespaceConflict {
+            namespace,
+            owner: seen.owner.as_ref().map(|owner| owner.name.clone()),
+        }),
         None => {
             let created = workspace.creation_timestamp().map_or(Timestamp::MAX, |time| time.0);
             let age = (created, tenant.uid.as_str());
@@ -145,7 +159,8 @@ fn standings<'a>(tenant: &Tenant<'_>, world: &'a World) -> Vec<(Part, Standing<'
 
 /// The children that make up a part, as (kind, name).
 fn wanted(part: Part, tenant: &Tenant<'_>, world: &World) -> Vec<(&'static str, String)> {
-    let one = |wanted: bool, kind: &'static str, name: &str| wanted.then(|| (kind, name.to_owned())).into_iter().collect();
+    let one =
+        |wanted: bool, kind: &'static str, name: &str| wanted.then(|| (kind, name.to_owned())).into_iter().collect();
     let mesh = tenant.isolation.is_some() && world.mesh == Presence::Served;
     match part {
         Part::Namespace => Vec::new(),
@@ -193,12 +208,18 @@ fn status(tenant: &Tenant<'_>, world: &World) -> WorkspaceStatus {
     let bindings = build::ROLES.into_iter().filter(|role| tenant.members.contains_key(role));
     let bindings = bindings.filter_map(|role| inside("RoleBinding", &build::role_binding_name(role)));
     WorkspaceStatus {
-        namespace_ref: world.namespace.as_ref().map(|_| ResourceRef { name: tenant.namespace.clone(), namespace: None }),
+        namespace_ref: world
+            .namespace
+            .as_ref()
+            .map(|_| ResourceRef { name: tenant.namespace.clone(), namespace: None }),
         role_binding_refs: bindings.collect(),
         resource_quota_ref: tenant.quota.and_then(|_| inside("ResourceQuota", build::RESOURCE_QUOTA)),
         limit_range_ref: tenant.limits.and_then(|_| inside("LimitRange", build::LIMIT_RANGE)),
         network_policy_ref: tenant.isolation.as_ref().and_then(|_| inside("NetworkPolicy", build::NETWORK_POLICY)),
-        peer_authentication_ref: tenant.isolation.as_ref().and_then(|_| inside("PeerAuthentication", build::PEER_AUTHENTICATION)),
+        peer_authentication_ref: tenant
+            .isolation
+            .as_ref()
+            .and_then(|_| inside("PeerAuthentication", build::PEER_AUTHENTICATION)),
         authorization_policy_ref: tenant
             .isolation
             .as_ref()
