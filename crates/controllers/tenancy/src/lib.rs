@@ -98,7 +98,9 @@ async fn run(runtime: Runtime, settings: Settings) {
             .optional::<AuthorizationPolicy>(Some(SELECTOR), &capabilities);
         let claimants = {
             let workspaces = workspaces.clone();
-            children.changes::<Namespace>().flat_map(move |change| futures::stream::iter(claimants(&workspaces, &change)))
+            children
+                .changes::<Namespace>()
+                .flat_map(move |change| futures::stream::iter(claimants(&workspaces, &change)))
         };
         let setup = Setup { triggers: vec![claimants.boxed()], children, concurrency: CONCURRENCY };
         (Tenancy { settings, workspaces, capabilities }, setup)

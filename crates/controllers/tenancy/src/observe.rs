@@ -109,7 +109,9 @@ fn seen_namespace(object: &DynamicObject) -> SeenNamespace {
 
 fn rivals(workspace: &Workspace, namespace: &str, others: &Objects<Workspace>) -> Vec<Rival> {
     let same = |other: &Workspace| {
-        other.uid() != workspace.uid() && other.metadata.deletion_timestamp.is_none() && namespace_of(other) == namespace
+        other.uid() != workspace.uid()
+            && other.metadata.deletion_timestamp.is_none()
+            && namespace_of(other) == namespace
     };
     let rival = |other: &Workspace| Rival {
         name: other.name_any(),

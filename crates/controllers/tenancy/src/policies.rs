@@ -12,11 +12,14 @@ const API: &str = "admissionregistration.k8s.io/v1";
 
 /// The policies that every supported cluster can enforce, each with its binding.
 pub fn validating() -> Vec<Value> {
-    [membership(), protection()].into_iter().flat_map(|(name, spec)| {
-        let kind = "ValidatingAdmissionPolicy";
-        let binding = json!({"policyName": name, "validationActions": ["Deny"]});
-        [object(kind, name, spec), object(&format!("{kind}Binding"), name, binding)]
-    }).collect()
+    [membership(), protection()]
+        .into_iter()
+        .flat_map(|(name, spec)| {
+            let kind = "ValidatingAdmissionPolicy";
+            let binding = json!({"policyName": name, "validationActions": ["Deny"]});
+            [object(kind, name, spec), object(&format!("{kind}Binding"), name, binding)]
+        })
+        .collect()
 }
 
 /// The policy that keeps the member labels, for clusters that serve this kind (by default from Kubernetes 1.36).
@@ -72,7 +75,9 @@ fn protection() -> (&'static str, Value) {
     let annotation = format!("oldObject.metadata.?annotations[?'{PROTECTION_ANNOTATION}'].orValue('')");
     let mut rules = on_workspaces(&["DELETE"]);
     if let Some(list) = rules["resourceRules"].as_array_mut() {
-        list.push(json!({"apiGroups": [""], "apiVersions": ["v1"], "resources": ["namespaces"], "operations": ["DELETE"]}));
+        list.push(
+            json!({"apiGroups": [""], "apiVersions": ["v1"], "resources": ["namespaces"], "operations": ["DELETE"]}),
+        );
     }
     let spec = json!({
         "failurePolicy": "Fail",

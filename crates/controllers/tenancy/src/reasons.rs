@@ -52,7 +52,9 @@ impl Standing<'_> {
         let (status, reason, message) = match self {
             Standing::Stands(what) => (Truth::True, "Applied", what.clone()),
             Standing::NotRequested => (Truth::True, "NotRequested", "the Workspace does not ask for it".to_owned()),
-            Standing::ApiMissing(api) => (Truth::True, "ApiMissing", format!("not needed: the cluster does not serve {api}")),
+            Standing::ApiMissing(api) => {
+                (Truth::True, "ApiMissing", format!("not needed: the cluster does not serve {api}"))
+            }
             Standing::Waiting(what) => (Truth::False, "Waiting", format!("waits for {what}")),
             Standing::Refused(refusal) => (Truth::False, refusal.category.as_str(), refusal.text.clone()),
         };
@@ -63,13 +65,25 @@ impl Standing<'_> {
 /// The one sentence about the whole Workspace.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reason {
-    Reconciled { namespace: String },
+    Reconciled {
+        namespace: String,
+    },
     /// Somebody else's namespace has this name.
-    NamespaceConflict { namespace: String, owner: Option<String> },
+    NamespaceConflict {
+        namespace: String,
+        owner: Option<String>,
+    },
     /// An older Workspace asks for the same namespace.
-    NamespaceClaimed { namespace: String, rival: String },
-    NamespaceTerminating { namespace: String },
-    ReconcileError { what: String },
+    NamespaceClaimed {
+        namespace: String,
+        rival: String,
+    },
+    NamespaceTerminating {
+        namespace: String,
+    },
+    ReconcileError {
+        what: String,
+    },
 }
 
 impl Reason {

@@ -116,11 +116,9 @@ pub fn namespace_of(workspace: &Workspace) -> String {
 
 /// The labels that mirror the members. A subject that is no label key gets a hashed one.
 pub fn member_labels(workspace: &Workspace) -> BTreeMap<String, String> {
-    let key = |member: &Member| {
-        match names::label_key_suffix(&member.subject) {
-            Some(subject) => format!("{MEMBER_LABEL_PREFIX}{subject}"),
-            None => format!("{MEMBER_LABEL_PREFIX}{HASH_MARK}{}", names::hash(&[&member.subject], 20)),
-        }
+    let key = |member: &Member| match names::label_key_suffix(&member.subject) {
+        Some(subject) => format!("{MEMBER_LABEL_PREFIX}{subject}"),
+        None => format!("{MEMBER_LABEL_PREFIX}{HASH_MARK}{}", names::hash(&[&member.subject], 20)),
     };
     workspace.spec.members.iter().map(|member| (key(member), "true".to_owned())).collect()
 }

@@ -2,7 +2,8 @@
 //! Isolation inside an Istio mesh, on top of the NetworkPolicy.
 
 use bivouac_engines::istio::{
-    AuthorizationPolicy, AuthorizationPolicySpec, From, MutualTls, PeerAuthentication, PeerAuthenticationSpec, Rule, Source,
+    AuthorizationPolicy, AuthorizationPolicySpec, From, MutualTls, PeerAuthentication, PeerAuthenticationSpec, Rule,
+    Source,
 };
 
 use super::{AUTHORIZATION_POLICY, PEER_AUTHENTICATION};
