@@ -31,24 +31,29 @@ pub(super) struct Writer {
     pub manager: String,
 }
 
-/// A child with everything we add to it: owner, label and hash.
+/// A dressed child beside what exists of it.
 #[derive(Clone, Debug)]
 pub(super) struct Dressed {
     pub child: Child,
     pub live: Option<Arc<DynamicObject>>,
 }
 
+/// Adds what every child of ours carries: its owner, the owner's label, and the hash of all of it.
+pub fn dress<K: Kind>(mut child: Child, owner: &K) -> Child {
+    let uid = owner.meta().uid.clone().unwrap_or_default();
+    let meta = entry(&mut child.body, "metadata");
+    if let Some(reference) = owner.controller_owner_ref(&()) {
+        meta["ownerReferences"] = json!([OwnerReference { block_owner_deletion: Some(true), ..reference }]);
+    }
+    entry(meta, "labels")[OWNER_LABEL] = json!(uid);
+    let hash = fingerprint(&child.body);
+    entry(entry(&mut child.body, "metadata"), "annotations")[APPLIED_ANNOTATION] = json!(hash);
+    child
+}
+
 impl Dressed {
-    pub fn new<K: Kind>(mut child: Child, owner: &K, children: &Children) -> Self {
-        let reference = owner.controller_owner_ref(&());
-        let uid = owner.meta().uid.clone().unwrap_or_default();
-        let meta = entry(&mut child.body, "metadata");
-        if let Some(reference) = reference {
-            meta["ownerReferences"] = json!([OwnerReference { block_owner_deletion: Some(true), ..reference }]);
-        }
-        entry(meta, "labels")[OWNER_LABEL] = json!(uid);
-        let hash = fingerprint(&child.body);
-        entry(entry(&mut child.body, "metadata"), "annotations")[APPLIED_ANNOTATION] = json!(hash);
+    pub fn new<K: Kind>(child: Child, owner: &K, children: &Children) -> Self {
+        let child = dress(child, owner);
         let live = children.live(&child);
         Self { child, live }
     }

@@ -22,7 +22,7 @@ use jiff::Timestamp;
 use kube::{Resource, core::ClusterResourceScope};
 use serde::{Serialize, de::DeserializeOwned};
 
-pub use apply::APPLIED_ANNOTATION;
+pub use apply::{APPLIED_ANNOTATION, dress};
 pub use backoff::jittered;
 pub use children::{Children, Failure, Live};
 pub use containment::{contains, fingerprint};
