@@ -59,13 +59,18 @@ pub async fn run<R: Reconciler>(runtime: &Runtime, build: impl FnOnce(Objects<R:
     let waiting = runtime.readiness.wait_for(R::NAME);
     let own = ApiResource::erase::<R::Kind>(&());
     waiting.set(format!("the CRD {}.{}: install it with `bivouac crds | kubectl apply --server-side -f -`", own.plural, own.group));
-    runtime.capabilities.wait(&GroupVersionKind::gvk(&own.group, &own.version, &own.kind), Presence::Served).await;
+    let own = GroupVersionKind::gvk(&own.group, &own.version, &own.kind);
+    if runtime.stop.run_until_cancelled(runtime.capabilities.wait(&own, Presence::Served)).await.is_none() {
+        return;
+    }
 
     let (reader, writer) = reflector::store();
     let (reconciler, setup) = build(Objects(reader.clone()));
     setup.children.follow(&runtime.client, &runtime.watching, &runtime.stop);
     waiting.set(format!("the first lists of {}", setup.children.unready().join(", ")));
-    setup.children.wait_ready().await;
+    if runtime.stop.run_until_cancelled(setup.children.wait_ready()).await.is_none() {
+        return;
+    }
     waiting.done();
 
     let coming = futures::stream::select(setup.children.comings_and_goings(), runtime.capabilities.changes());
