@@ -10,6 +10,11 @@ pub const OPERATOR_USER: &str = "OPERATOR_USER";
 
 const API: &str = "admissionregistration.k8s.io/v1";
 
+/// The garbage collector, under both names it can have. It takes its finalizer off a Workspace, and deletes the namespace
+/// of a Workspace that is gone. Refused, it would try for ever.
+const COLLECTOR: &str =
+    "['system:kube-controller-manager', 'system:serviceaccount:kube-system:generic-garbage-collector']";
+
 /// The policies that every supported cluster can enforce, each with its binding.
 pub fn validating() -> Vec<Value> {
     [membership(), protection()]
@@ -33,6 +38,10 @@ fn object(kind: &str, name: &str, spec: Value) -> Value {
     json!({"apiVersion": API, "kind": kind, "metadata": {"name": name}, "spec": spec})
 }
 
+fn not_the_collector() -> Value {
+    json!({"name": "not-the-garbage-collector", "expression": format!("!(request.userInfo.username in {COLLECTOR})")})
+}
+
 fn on_workspaces(operations: &[&str]) -> Value {
     json!({"resourceRules": [{
         "apiGroups": ["tenant.otterscale.io"], "apiVersions": ["*"], "resources": ["workspaces"], "operations": operations,
@@ -53,6 +62,7 @@ fn membership() -> (&'static str, Value) {
         "matchConstraints": on_workspaces(&["CREATE", "UPDATE", "DELETE"]),
         "matchConditions": [
             {"name": "not-the-operator", "expression": format!("request.userInfo.username != '{OPERATOR_USER}'")},
+            not_the_collector(),
         ],
         "variables": [
             {"name": "privileged", "expression": privileged},
@@ -70,7 +80,7 @@ fn membership() -> (&'static str, Value) {
     ("workspace-membership.tenant.otterscale.io", spec)
 }
 
-/// A protected Workspace and its namespace cannot be deleted by anybody.
+/// A protected Workspace and its namespace cannot be deleted by any person, cluster administrators included.
 fn protection() -> (&'static str, Value) {
     let annotation = format!("oldObject.metadata.?annotations[?'{PROTECTION_ANNOTATION}'].orValue('')");
     let mut rules = on_workspaces(&["DELETE"]);
@@ -82,6 +92,8 @@ fn protection() -> (&'static str, Value) {
     let spec = json!({
         "failurePolicy": "Fail",
         "matchConstraints": rules,
+        // A namespace is collected when its Workspace is gone, and that one was not protected any more.
+        "matchConditions": [not_the_collector()],
         "validations": [{
             "expression": format!("{annotation} != 'true'"),
             "message": format!("this object is protected: remove the annotation {PROTECTION_ANNOTATION} from the Workspace first"),

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Bivouac, installed into a cluster of one's own as a user does it: both charts, with helm.
+#![allow(dead_code, clippy::unwrap_used, reason = "test code; no test file uses all of it")]
+
+use std::process::Output;
+
+use bivouac_testenv::{Identity, Options, TestCluster};
+
+pub const NAMESPACE: &str = "bivouac-system";
+pub const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/chart/bivouac");
+pub const CRD_CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/chart/bivouac-crds");
+/// Nobody pulls it: there are no nodes.
+const IMAGE: &str = "image.repository=registry.invalid/bivouac";
+
+/// Pods need not run; owners' garbage and namespaces must be collected.
+pub async fn cluster() -> TestCluster {
+    let without = ["kwok", "scheduler"].map(str::to_owned).to_vec();
+    TestCluster::start(Options { without, audit: true, ..Options::default() }).await.unwrap()
+}
+
+/// Installs both charts and gives the identity of the operator's pods.
+pub async fn install(cluster: &TestCluster, set: &[&str]) -> Identity {
+    succeeds(helm(cluster, &["install", "bivouac-crds", CRD_CHART, "--create-namespace"]).await);
+    let mut args = vec!["install", "bivouac", CHART, "--set", IMAGE];
+    args.extend(set.iter().flat_map(|value| ["--set", *value]));
+    succeeds(helm(cluster, &args).await);
+    let established = ["wait", "--for=condition=Established", "--timeout=30s", "crd/workspaces.tenant.otterscale.io"];
+    succeeds(cluster.kubectl(&established).await.unwrap());
+    cluster.client_for_service_account(NAMESPACE, "bivouac").await.unwrap()
+}
+
+/// Runs helm in the operator's namespace.
+pub async fn helm(cluster: &TestCluster, args: &[&str]) -> Output {
+    cluster.helm(&[args, &["-n", NAMESPACE]].concat()).await.unwrap()
+}
+
+/// What it printed; it must have gone well.
+pub fn succeeds(output: Output) -> String {
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{}\n{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// What it complained about; it must have failed.
+pub fn fails(output: Output) -> String {
+    assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
