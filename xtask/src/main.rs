@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Everything CI and people run: `cargo xtask <job>`. One file or folder per job.
 
+mod bench;
+mod dist;
 mod generate;
 mod repo;
+mod test;
+mod testenv;
 
 use std::process::ExitCode;
 
@@ -15,6 +19,15 @@ use clap::Parser;
 enum Job {
     /// Write the files that are made from code: CRDs, reference, RBAC, policies
     Gen(generate::Options),
+    /// Run every check and every test; what CI runs
+    Test(test::Options),
+    /// A real Kubernetes control plane on this machine
+    #[command(subcommand)]
+    Testenv(testenv::Command),
+    /// Measure
+    Bench(bench::Options),
+    /// Build the static binary and the container image into dist/
+    Dist,
 }
 
 fn main() -> ExitCode {
@@ -30,6 +43,10 @@ fn main() -> ExitCode {
 fn run(job: Job) -> Result<ExitCode> {
     match job {
         Job::Gen(options) => generate::run(&options),
+        Job::Test(options) => test::run(&options),
+        Job::Testenv(command) => testenv::run(command),
+        Job::Bench(options) => bench::run(&options),
+        Job::Dist => dist::run(),
     }
 }
 

@@ -110,7 +110,7 @@ fn write(root: &Path, files: &Files, stale: &[Stale]) -> Result<()> {
 // === impl Stale ===
 
 impl Stale {
-    fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         match self {
             Self::Missing(path) | Self::Different(path) | Self::Surplus(path) => path,
         }

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a bench found.
+
+use serde_json::{Map, Value, json};
+
+/// Measurements in the order a person reads them.
+#[derive(Debug, Default)]
+pub struct Report(Vec<Row>);
+
+#[derive(Debug)]
+struct Row {
+    key: &'static str,
+    value: f64,
+    unit: &'static str,
+    note: String,
+}
+
+// === impl Report ===
+
+impl Report {
+    /// Adds a measurement. Give the bar or the condition of the measurement as the note, or nothing.
+    pub fn add(&mut self, key: &'static str, value: f64, unit: &'static str, note: impl Into<String>) {
+        self.0.push(Row { key, value, unit, note: note.into() });
+    }
+
+    pub fn table(&self) -> String {
+        let key = self.0.iter().map(|row| row.key.len()).max().unwrap_or_default();
+        let value = self.0.iter().map(|row| number(row.value).len()).max().unwrap_or_default();
+        let unit = self.0.iter().map(|row| row.unit.len()).max().unwrap_or_default();
+        let line = |row: &Row| {
+            let line = format!("{:<key$}  {:>value$} {:<unit$}  {}", row.key, number(row.value), row.unit, row.note);
+            line.trim_end().to_owned() + "\n"
+        };
+        self.0.iter().map(line).collect()
+    }
+
+    /// `{"bench": name, "<key>": value, …}` on one line.
+    pub fn json(&self, bench: &str) -> String {
+        let values = self.0.iter().map(|row| (row.key.to_owned(), json!(row.value)));
+        let all: Map<String, Value> = [("bench".to_owned(), json!(bench))].into_iter().chain(values).collect();
+        Value::Object(all).to_string()
+    }
+}
+
+/// Whole numbers without a point, others with as many digits as a measurement deserves.
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.3}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Report;
+
+    #[test]
+    fn a_report_for_people_and_for_programs() {
+        let mut report = Report::default();
+        report.add("objects", 200.0, "", "Workspaces");
+        report.add("seconds", 3.25, "s", "");
+        assert_eq!(report.table(), "objects    200    Workspaces\nseconds  3.250 s\n");
+        let json: serde_json::Value = serde_json::from_str(&report.json("tenancy")).unwrap();
+        assert_eq!(json, serde_json::json!({"bench": "tenancy", "objects": 200.0, "seconds": 3.25}));
+        assert!(!report.json("tenancy").contains('\n'));
+    }
+}

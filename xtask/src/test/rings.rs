@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The four rings of tests, from pure to real.
+
+use anyhow::{Context, Result};
+use bivouac_testenv::{Component, Options, TestCluster, cluster, components};
+
+use super::nextest;
+use super::tally::Tally;
+use crate::repo;
+
+/// Ring 1: everything that needs no cluster.
+pub fn pure() -> Result<Tally> {
+    nextest::run("not binary(/^real_/)", &[])
+}
+
+/// Ring 2: the suite on the embedded API server.
+pub fn embedded() -> Result<Tally> {
+    println!("ring 2: no tests yet (the embedded API server is not written)");
+    Ok(Tally::default())
+}
+
+/// Ring 3: the simulation.
+pub fn simulated() -> Result<Tally> {
+    println!("ring 3: no tests yet (the simulation is not written)");
+    Ok(Tally::default())
+}
+
+/// Ring 4: the test programs named `real_*`, against one cluster of real servers.
+pub fn real() -> Result<Tally> {
+    components::ensure(&Component::ALL).context("the tests with real servers cannot run")?;
+    nextest::build()?;
+    let supervisor = repo::programs()?.join("testenv");
+    let runtime = tokio::runtime::Runtime::new()?;
+    // The supervisor is the fresh one beside this program.
+    let cluster = runtime.block_on(TestCluster::start(Options::default()))?;
+    let tally = nextest::run(
+        "binary(/^real_/)",
+        &[(cluster::KUBECONFIG_ENV, cluster.kubeconfig()), ("BIVOUAC_TESTENV_BIN", &supervisor)],
+    );
+    drop(cluster);
+    tally
+}
