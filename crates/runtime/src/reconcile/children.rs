@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The child kinds of one controller: one mirror each, some of them only while their API is served.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::{Stream, StreamExt, stream::BoxStream};
 use kube::{
@@ -20,6 +20,9 @@ use crate::{
     capabilities::{Capabilities, Presence},
     mirror::{Change, Key, Mirror},
 };
+
+/// How long a start waits for the first lists of optional kinds.
+const OPTIONAL_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The live children of a controller, for all its objects.
 #[derive(Clone, Debug, Default)]
@@ -95,16 +98,24 @@ impl Children {
         }
     }
 
-    /// Resolves when every kind that must exist has been listed completely.
+    /// Resolves when every kind that is served has been listed completely. Optional kinds get some time and no more: a
+    /// start must neither tell half a story nor hang on somebody else's broken API.
     pub async fn wait_ready(&self) {
-        for shelf in self.0.values().filter(|shelf| shelf.optional.is_none()) {
-            shelf.mirror.wait_ready().await;
-        }
+        let listed = async |shelves: Vec<&Arc<Shelf>>| {
+            for shelf in shelves {
+                shelf.mirror.wait_ready().await;
+            }
+        };
+        let served = self.0.values().filter(|shelf| shelf.is_served());
+        let (optional, needed) = served.partition(|shelf| shelf.optional.is_some());
+        listed(needed).await;
+        // Those that took too long are unknown to the plans, and come in later.
+        let _ = tokio::time::timeout(OPTIONAL_PATIENCE, listed(optional)).await;
     }
 
     /// The names of the kinds that are still being listed.
     pub fn unready(&self) -> Vec<String> {
-        let waiting = self.0.values().filter(|shelf| shelf.optional.is_none() && !shelf.mirror.is_ready());
+        let waiting = self.0.values().filter(|shelf| shelf.is_served() && !shelf.mirror.is_ready());
         waiting.map(|shelf| shelf.resource.plural.clone()).collect()
     }
 
@@ -166,6 +177,10 @@ fn owners_of<K: Kind>(change: Change<DynamicObject>) -> impl Stream<Item = Objec
 impl Shelf {
     fn gvk(&self) -> GroupVersionKind {
         GroupVersionKind::gvk(&self.resource.group, &self.resource.version, &self.resource.kind)
+    }
+
+    fn is_served(&self) -> bool {
+        self.optional.as_ref().is_none_or(|capabilities| capabilities.presence(&self.gvk()) == Presence::Served)
     }
 
     fn presence(&self) -> Presence {
