@@ -4,7 +4,13 @@
 
 use std::process::Output;
 
+use bivouac_api::tenant::Workspace;
 use bivouac_testenv::{Identity, Options, TestCluster};
+use kube::Api;
+use kube::api::PostParams;
+use serde_json::json;
+
+use crate::operator::eventually;
 
 pub const NAMESPACE: &str = "bivouac-system";
 pub const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/chart/bivouac");
@@ -24,9 +30,20 @@ pub async fn install(cluster: &TestCluster, set: &[&str]) -> Identity {
     let mut args = vec!["install", "bivouac", CHART, "--set", IMAGE];
     args.extend(set.iter().flat_map(|value| ["--set", *value]));
     succeeds(helm(cluster, &args).await);
-    let established = ["wait", "--for=condition=Established", "--timeout=30s", "crd/workspaces.tenant.otterscale.io"];
-    succeeds(cluster.kubectl(&established).await.unwrap());
+    workspaces_are_served(cluster).await;
     cluster.client_for_service_account(NAMESPACE, "bivouac").await.unwrap()
+}
+
+/// A server with a mutating policy refuses objects of a new kind until it has read the kind's schema.
+async fn workspaces_are_served(cluster: &TestCluster) {
+    let json = json!({
+        "apiVersion": "tenant.otterscale.io/v1alpha1", "kind": "Workspace", "metadata": {"name": "probe"},
+        "spec": {"members": [{"role": "admin", "subject": "probe"}]},
+    });
+    let probe: Workspace = serde_json::from_value(json).unwrap();
+    let api = Api::<Workspace>::all(cluster.client());
+    let dry_run = PostParams { dry_run: true, ..PostParams::default() };
+    eventually("Workspaces can be made", 60, async || api.create(&dry_run, &probe).await.ok()).await;
 }
 
 /// Runs helm in the operator's namespace.
