@@ -173,7 +173,8 @@ fn wanted(part: Part, tenant: &Tenant<'_>, world: &World) -> Vec<(&'static str, 
             (mesh, "AuthorizationPolicy", build::AUTHORIZATION_POLICY),
         ]
         .into_iter()
-        .filter_map(|(wanted, kind, name)| wanted.then(|| (kind, name.to_owned())))
+        .filter(|(wanted, ..)| *wanted)
+        .map(|(_, kind, name)| (kind, name.to_owned()))
         .collect(),
         Part::Reconciler if world.flux == Presence::Served => {
             vec![("ServiceAccount", build::RECONCILER.to_owned()), ("RoleBinding", build::RECONCILER.to_owned())]

@@ -43,9 +43,11 @@ fn not_the_collector() -> Value {
 }
 
 fn on_workspaces(operations: &[&str]) -> Value {
-    json!({"resourceRules": [{
-        "apiGroups": ["tenant.otterscale.io"], "apiVersions": ["*"], "resources": ["workspaces"], "operations": operations,
-    }]})
+    on("tenant.otterscale.io", "*", "workspaces", operations)
+}
+
+fn on(group: &str, version: &str, resource: &str, operations: &[&str]) -> Value {
+    json!({"apiGroups": [group], "apiVersions": [version], "resources": [resource], "operations": operations})
 }
 
 /// Only admin members may change or delete a Workspace, and only they may make one. Cluster administrators may do
@@ -59,7 +61,7 @@ fn membership() -> (&'static str, Value) {
     let denied = "only users with the 'admin' role in spec.members may create, change or delete this Workspace";
     let spec = json!({
         "failurePolicy": "Fail",
-        "matchConstraints": on_workspaces(&["CREATE", "UPDATE", "DELETE"]),
+        "matchConstraints": {"resourceRules": [on_workspaces(&["CREATE", "UPDATE", "DELETE"])]},
         "matchConditions": [
             {"name": "not-the-operator", "expression": format!("request.userInfo.username != '{OPERATOR_USER}'")},
             not_the_collector(),
@@ -83,15 +85,9 @@ fn membership() -> (&'static str, Value) {
 /// A protected Workspace and its namespace cannot be deleted by any person, cluster administrators included.
 fn protection() -> (&'static str, Value) {
     let annotation = format!("oldObject.metadata.?annotations[?'{PROTECTION_ANNOTATION}'].orValue('')");
-    let mut rules = on_workspaces(&["DELETE"]);
-    if let Some(list) = rules["resourceRules"].as_array_mut() {
-        list.push(
-            json!({"apiGroups": [""], "apiVersions": ["v1"], "resources": ["namespaces"], "operations": ["DELETE"]}),
-        );
-    }
     let spec = json!({
         "failurePolicy": "Fail",
-        "matchConstraints": rules,
+        "matchConstraints": {"resourceRules": [on_workspaces(&["DELETE"]), on("", "v1", "namespaces", &["DELETE"])]},
         // A namespace is collected when its Workspace is gone, and that one was not protected any more.
         "matchConditions": [not_the_collector()],
         "validations": [{
@@ -121,7 +117,7 @@ fn member_labels() -> Value {
     json!({
         "failurePolicy": "Fail",
         "reinvocationPolicy": "IfNeeded",
-        "matchConstraints": on_workspaces(&["CREATE", "UPDATE"]),
+        "matchConstraints": {"resourceRules": [on_workspaces(&["CREATE", "UPDATE"])]},
         "variables": [
             {"name": "labels", "expression": "has(object.metadata.labels) ? object.metadata.labels : {}"},
             {"name": "wanted", "expression": wanted},
