@@ -184,7 +184,8 @@ fn isolation_beside_a_mesh() {
     const AUTHORIZATION: &str = "AuthorizationPolicy workspace-authorization-policy";
     let none: &[&str] = &[];
     // isolation, mesh, label seen → children, label wanted, prune
-    let table: [(&str, Presence, bool, &[&str], bool, bool); 9] = [
+    type Row = (&'static str, Presence, bool, &'static [&'static str], bool, bool);
+    let table: [Row; 9] = [
         ("", Absent, false, none, false, true),
         ("", Served, false, none, true, true),
         ("", Unknown, true, none, true, false),
