@@ -65,6 +65,8 @@ pub struct Mirror<K> {
     state: RwLock<State<K>>,
     ready: watch::Sender<bool>,
     subscribers: Mutex<Vec<mpsc::Sender<Change<K>>>>,
+    /// Why the last attempt to list or watch failed, until one succeeds.
+    trouble: Mutex<Option<String>>,
 }
 
 #[derive(Debug)]
@@ -101,6 +103,7 @@ impl<K: Resource + Clone> Mirror<K> {
             state: RwLock::new(state),
             ready: watch::Sender::new(false),
             subscribers: Mutex::new(Vec::new()),
+            trouble: Mutex::new(None),
         })
     }
 
@@ -198,6 +201,7 @@ impl<K: Resource + Clone> Mirror<K> {
                 Vec::new()
             }
             watcher::Event::InitDone => {
+                self.set_trouble(None);
                 let changes = self.write().relist();
                 self.ready.send_if_modified(|ready| !std::mem::replace(ready, true));
                 changes
@@ -207,6 +211,26 @@ impl<K: Resource + Clone> Mirror<K> {
                 self.write().apply(object).into_iter().collect()
             }
             watcher::Event::Delete(object) => self.write().delete(&object).into_iter().collect(),
+        }
+    }
+
+    /// What stands between this mirror and its content, in words.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_trouble(&self, trouble: Option<String>) -> Option<String> {
+        std::mem::replace(&mut *self.trouble.lock().unwrap_or_else(PoisonError::into_inner), trouble)
+    }
+
+    /// Notes a failed list or watch. A missing right is told once and loudly: only a person can mend it.
+    fn stumble(&self, error: &watcher::Error) {
+        let (text, denied) = words(error);
+        let before = self.set_trouble(Some(text.clone()));
+        if denied && before.as_ref() != Some(&text) {
+            tracing::error!(mirror = self.name, "a right is missing: {text}. `bivouac rbac` prints what the operator needs");
+        } else if !denied {
+            tracing::warn!(mirror = self.name, error = text, "watch interrupted, trying again");
         }
     }
 
@@ -235,9 +259,7 @@ where
             match events.try_next().await {
                 Ok(Some(event)) => self.publish(self.take_event(event)).await,
                 Ok(None) => return,
-                Err(error) => {
-                    tracing::warn!(mirror = self.name, %error, "watch interrupted, trying again");
-                }
+                Err(error) => self.stumble(&error),
             }
         }
     }
@@ -333,6 +355,18 @@ impl<K: Resource + Clone> State<K> {
         self.erased.clear();
         changes
     }
+}
+
+/// What the server said, and whether it refused for want of rights.
+fn words(error: &watcher::Error) -> (String, bool) {
+    let status = match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchFailed(kube::Error::Api(status))
+        | watcher::Error::WatchError(status) => status,
+        other => return (other.to_string(), false),
+    };
+    (status.message.clone(), matches!(status.code, 401 | 403))
 }
 
 /// Resource versions of one kind are numbers that grow (Kubernetes says so since 1.35).

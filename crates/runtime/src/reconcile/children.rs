@@ -113,10 +113,14 @@ impl Children {
         let _ = tokio::time::timeout(OPTIONAL_PATIENCE, listed(optional)).await;
     }
 
-    /// The names of the kinds that are still being listed.
+    /// The kinds that are still being listed, and what is in their way.
     pub fn unready(&self) -> Vec<String> {
         let waiting = self.0.values().filter(|shelf| shelf.is_served() && !shelf.mirror.is_ready());
-        waiting.map(|shelf| shelf.resource.plural.clone()).collect()
+        let words = |shelf: &Arc<Shelf>| match shelf.mirror.trouble() {
+            Some(trouble) => format!("{} ({trouble})", shelf.resource.plural),
+            None => shelf.resource.plural.clone(),
+        };
+        waiting.map(words).collect()
     }
 
     /// The owners whose children changed, from all kinds together.

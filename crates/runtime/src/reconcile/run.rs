@@ -27,7 +27,7 @@ use super::{
     pass::{Engine, Memory},
     plan::Note,
 };
-use crate::{Runtime, capabilities::Presence, events::Events, metrics::Outcome, mirror::Key};
+use crate::{Runtime, capabilities::Presence, events::Events, metrics::Outcome, mirror::Key, readiness::Waiting};
 
 /// A pass that takes longer hangs on something; it is given up and retried.
 const PASS_LIMIT: Duration = Duration::from_secs(60);
@@ -67,8 +67,7 @@ pub async fn run<R: Reconciler>(runtime: &Runtime, build: impl FnOnce(Objects<R:
     let (reader, writer) = reflector::store();
     let (reconciler, setup) = build(Objects(reader.clone()));
     setup.children.follow(&runtime.client, &runtime.watching, &runtime.stop);
-    waiting.set(format!("the first lists of {}", setup.children.unready().join(", ")));
-    if runtime.stop.run_until_cancelled(setup.children.wait_ready()).await.is_none() {
+    if runtime.stop.run_until_cancelled(first_lists(&setup.children, &waiting)).await.is_none() {
         return;
     }
     waiting.done();
@@ -98,6 +97,17 @@ pub async fn run<R: Reconciler>(runtime: &Runtime, build: impl FnOnce(Objects<R:
             std::future::ready(())
         })
         .await;
+}
+
+/// Waits for the children's lists, and says meanwhile what is missing.
+async fn first_lists(children: &Children, waiting: &Waiting) {
+    let mut ready = std::pin::pin!(children.wait_ready());
+    loop {
+        waiting.set(format!("the first lists of {}", children.unready().join(", ")));
+        if tokio::time::timeout(Duration::from_secs(2), &mut ready).await.is_ok() {
+            return;
+        }
+    }
 }
 
 fn engine<R: Reconciler>(runtime: &Runtime, reconciler: R, children: Children) -> Engine<R> {
