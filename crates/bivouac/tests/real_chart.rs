@@ -49,7 +49,7 @@ async fn pod_environment(cluster: &TestCluster) -> Vec<(String, String)> {
     let value = |one: &Value| match one.pointer("/valueFrom/fieldRef/fieldPath").and_then(Value::as_str) {
         Some("metadata.name") => "bivouac-0".to_owned(),
         Some("metadata.namespace") => NAMESPACE.to_owned(),
-        other => one["value"].as_str().unwrap_or_else(|| panic!("{other:?}")).to_owned(),
+        _ => one["value"].as_str().unwrap().to_owned(),
     };
     env.iter().map(|one| (one["name"].as_str().unwrap().to_owned(), value(one))).collect()
 }

@@ -57,15 +57,20 @@ impl Operator {
 
     /// Waits until `/readyz` says so.
     pub async fn ready(&mut self) {
+        self.answers("/readyz").await;
+    }
+
+    /// Waits until the admin server says yes here.
+    pub async fn answers(&mut self, path: &str) {
         let mut answer = String::new();
         let deadline = Instant::now() + Duration::from_secs(60);
         while !answer.starts_with("HTTP/1.1 200") {
             if let Some(status) = self.child.try_wait().unwrap() {
                 panic!("the operator ended ({status}):\n{}", self.log());
             }
-            assert!(Instant::now() < deadline, "not ready: {answer}\n{}", self.log());
+            assert!(Instant::now() < deadline, "{path}: {answer}\n{}", self.log());
             tokio::time::sleep(POLL).await;
-            answer = self.get("/readyz").unwrap_or_else(|error| error.to_string());
+            answer = self.get(path).unwrap_or_else(|error| error.to_string());
         }
     }
 
