@@ -215,7 +215,12 @@ fn lease_seconds(lease: &Lease) -> u64 {
 }
 
 /// Who holds a lease of another program right now, judged by its own renewal time.
-pub async fn current_holder(client: &Client, namespace: &str, name: &str, clock: &dyn Clock) -> Result<Option<String>, kube::Error> {
+pub async fn current_holder(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+    clock: &dyn Clock,
+) -> Result<Option<String>, kube::Error> {
     let Some(lease) = Api::<Lease>::namespaced(client.clone(), namespace).get_opt(name).await? else { return Ok(None) };
     let renewed = lease.spec.as_ref().and_then(|spec| spec.renew_time.as_ref()).map(|time| time.0);
     let fresh = renewed.is_some_and(|renewed| {

@@ -91,12 +91,8 @@ struct Entry<K> {
 impl<K: Resource + Clone> Mirror<K> {
     /// `trim` drops what nobody reads; managedFields always go.
     pub fn new(name: impl Into<String>, trim: fn(&mut K)) -> Arc<Self> {
-        let state = State {
-            objects: HashMap::new(),
-            by_owner: HashMap::new(),
-            incoming: None,
-            erased: BTreeSet::new(),
-        };
+        let state =
+            State { objects: HashMap::new(), by_owner: HashMap::new(), incoming: None, erased: BTreeSet::new() };
         Arc::new(Self {
             name: name.into(),
             trim,
@@ -228,7 +224,10 @@ impl<K: Resource + Clone> Mirror<K> {
         let (text, denied) = words(error);
         let before = self.set_trouble(Some(text.clone()));
         if denied && before.as_ref() != Some(&text) {
-            tracing::error!(mirror = self.name, "a right is missing: {text}. `bivouac rbac` prints what the operator needs");
+            tracing::error!(
+                mirror = self.name,
+                "a right is missing: {text}. `bivouac rbac` prints what the operator needs"
+            );
         } else if !denied {
             tracing::warn!(mirror = self.name, error = text, "watch interrupted, trying again");
         }
@@ -340,12 +339,16 @@ impl<K: Resource + Clone> State<K> {
     /// Replaces the content by a complete list, but keeps what we wrote after the list began.
     fn relist(&mut self) -> Vec<Change<K>> {
         let Some((began, incoming)) = self.incoming.take() else { return Vec::new() };
-        let gone = self.objects.iter().filter(|(key, entry)| {
-            !incoming.contains_key(key) && entry.written.is_none_or(|written| written < began)
-        });
+        let gone = self
+            .objects
+            .iter()
+            .filter(|(key, entry)| !incoming.contains_key(key) && entry.written.is_none_or(|written| written < began));
         let gone: Vec<Key> = gone.map(|(key, _)| key.clone()).collect();
-        let mut changes: Vec<_> =
-            gone.iter().filter_map(|key| self.take(key)).map(|before| Change { before: Some(before), after: None }).collect();
+        let mut changes: Vec<_> = gone
+            .iter()
+            .filter_map(|key| self.take(key))
+            .map(|before| Change { before: Some(before), after: None })
+            .collect();
         for (key, object) in incoming {
             if self.is_news(&key, &object) {
                 let before = self.put(key, object.clone(), None);

@@ -105,7 +105,9 @@ pub async fn operate(
         stop: stop.clone(),
     };
     match options.lease {
-        Some(settings) => lead(&runtime, &options.controllers, Elector::new(client, settings, clock, fence), &stop).await,
+        Some(settings) => {
+            lead(&runtime, &options.controllers, Elector::new(client, settings, clock, fence), &stop).await
+        }
         None => term(&runtime, &options.controllers, std::future::pending(), &stop).await,
     }
     serving.cancel();
@@ -133,7 +135,12 @@ async fn lead(runtime: &Runtime, controllers: &[Registration], mut elector: Elec
 }
 
 /// Runs all controllers until leadership or the process ends, then lets running passes finish.
-async fn term(runtime: &Runtime, controllers: &[Registration], leading: impl Future<Output = ()>, stop: &CancellationToken) {
+async fn term(
+    runtime: &Runtime,
+    controllers: &[Registration],
+    leading: impl Future<Output = ()>,
+    stop: &CancellationToken,
+) {
     let end = stop.child_token();
     let mut running = JoinSet::new();
     for controller in controllers {

@@ -87,7 +87,8 @@ mod tests {
     use super::{Registration, SelectionError, select};
 
     fn named(name: &'static str) -> Registration {
-        let run = std::sync::Arc::new(|_| -> futures::future::BoxFuture<'static, ()> { Box::pin(std::future::ready(())) });
+        let run =
+            std::sync::Arc::new(|_| -> futures::future::BoxFuture<'static, ()> { Box::pin(std::future::ready(())) });
         Registration { name, about: "", apis: Vec::new, rbac: Vec::new, rivals: &[], run }
     }
 

@@ -13,7 +13,8 @@ pub enum LogFormat {
 
 /// Installs the process's logger on standard error. `filter` has the syntax of `RUST_LOG`.
 pub fn start(format: LogFormat, filter: &str) -> Result<(), String> {
-    let filter = EnvFilter::try_new(filter).map_err(|error| format!("the log filter {filter:?} is not valid: {error}"))?;
+    let filter =
+        EnvFilter::try_new(filter).map_err(|error| format!("the log filter {filter:?} is not valid: {error}"))?;
     let builder = fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     let installed = match format {
         LogFormat::Text => builder.with_ansi(wants_colour()).try_init(),

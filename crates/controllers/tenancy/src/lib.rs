@@ -6,6 +6,7 @@
 //! [`policies`] is what the API server itself enforces: who may change a Workspace, and what is protected.
 
 pub mod build;
+pub mod endpoints;
 pub mod observe;
 pub mod plan;
 pub mod policies;
@@ -15,7 +16,10 @@ pub mod tenant;
 use std::sync::Arc;
 
 use bivouac_api::tenant::{Workspace, WorkspaceStatus};
-use bivouac_engines::istio::{AuthorizationPolicy, PeerAuthentication};
+use bivouac_engines::{
+    gateway::Gateway,
+    istio::{AuthorizationPolicy, PeerAuthentication},
+};
 use bivouac_runtime::{
     Error, Plan, Reconciler, Runtime,
     capabilities::Capabilities,
@@ -26,7 +30,7 @@ use bivouac_runtime::{
 use futures::StreamExt;
 use jiff::Timestamp;
 use k8s_openapi::api::{
-    core::v1::{LimitRange, Namespace, ResourceQuota, ServiceAccount},
+    core::v1::{ConfigMap, LimitRange, Namespace, ResourceQuota, ServiceAccount},
     networking::v1::NetworkPolicy,
     rbac::v1::{PolicyRule, RoleBinding},
 };
@@ -48,7 +52,9 @@ pub fn registration(settings: Settings) -> Registration {
     Registration {
         name: Tenancy::NAME,
         about: "Workspaces: namespaces for teams, with members, quota, limits and isolation",
-        apis: || vec![workspace_api(), peer_authentication_api(), authorization_policy_api(), flux_api()],
+        apis: || {
+            vec![workspace_api(), peer_authentication_api(), authorization_policy_api(), gateway_api(), flux_api()]
+        },
         rbac,
         // The Go operator writes the same objects.
         rivals: &[("otterscale-system", "7fe59df2.otterscale.io")],
@@ -95,14 +101,20 @@ async fn run(runtime: Runtime, settings: Settings) {
             .kind::<NetworkPolicy>(Some(SELECTOR))
             .kind::<ServiceAccount>(Some(SELECTOR))
             .optional::<PeerAuthentication>(Some(SELECTOR), &capabilities)
-            .optional::<AuthorizationPolicy>(Some(SELECTOR), &capabilities);
+            .optional::<AuthorizationPolicy>(Some(SELECTOR), &capabilities)
+            .kind::<ConfigMap>(Some(SELECTOR))
+            .reads::<Gateway>(&capabilities);
         let claimants = {
             let workspaces = workspaces.clone();
             children
                 .changes::<Namespace>()
                 .flat_map(move |change| futures::stream::iter(claimants(&workspaces, &change)))
         };
-        let setup = Setup { triggers: vec![claimants.boxed()], children, concurrency: CONCURRENCY };
+        let everybody = {
+            let workspaces = workspaces.clone();
+            children.changes::<Gateway>().flat_map(move |change| futures::stream::iter(concerned(&workspaces, &change)))
+        };
+        let setup = Setup { triggers: vec![claimants.boxed(), everybody.boxed()], children, concurrency: CONCURRENCY };
         (Tenancy { settings, workspaces, capabilities }, setup)
     })
     .await;
@@ -118,6 +130,18 @@ fn claimants(workspaces: &Objects<Workspace>, change: &Change<DynamicObject>) ->
     waiting.iter().map(|workspace| ObjectRef::new(&workspace.name_any())).collect()
 }
 
+/// A change of one of the platform's own Gateways concerns every Workspace.
+fn concerned(workspaces: &Objects<Workspace>, change: &Change<DynamicObject>) -> Vec<ObjectRef<Workspace>> {
+    let platform = [endpoints::SERVICE_GATEWAY, endpoints::MODEL_GATEWAY];
+    let is_platform = |gateway: &DynamicObject| {
+        platform.contains(&(gateway.namespace().as_deref().unwrap_or_default(), gateway.name_any().as_str()))
+    };
+    if !change.before.iter().chain(&change.after).any(|gateway| is_platform(gateway)) {
+        return Vec::new();
+    }
+    workspaces.filter(|_| true).iter().map(|workspace| ObjectRef::new(&workspace.name_any())).collect()
+}
+
 fn workspace_api() -> GroupVersionKind {
     GroupVersionKind::gvk(&Workspace::group(&()), &Workspace::version(&()), &Workspace::kind(&()))
 }
@@ -128,6 +152,10 @@ fn peer_authentication_api() -> GroupVersionKind {
 
 fn authorization_policy_api() -> GroupVersionKind {
     GroupVersionKind::gvk("security.istio.io", "v1", "AuthorizationPolicy")
+}
+
+fn gateway_api() -> GroupVersionKind {
+    GroupVersionKind::gvk("gateway.networking.k8s.io", "v1", "Gateway")
 }
 
 /// Flux is there when its Kustomizations are.
@@ -153,11 +181,12 @@ fn rbac() -> Vec<PolicyRule> {
         rule(&["tenant.otterscale.io"], &["workspaces/status"], &["patch"]),
         // Namespaces are made and labelled, never deleted: that is left to their owner's deletion.
         rule(&[""], &["namespaces"], &["list", "watch", "create", "patch"]),
-        rule(&[""], &["resourcequotas", "limitranges", "serviceaccounts"], KEEP),
+        rule(&[""], &["resourcequotas", "limitranges", "serviceaccounts", "configmaps"], KEEP),
         rule(&["rbac.authorization.k8s.io"], &["rolebindings"], KEEP),
         bind,
         rule(&["networking.k8s.io"], &["networkpolicies"], KEEP),
         rule(&["security.istio.io"], &["peerauthentications", "authorizationpolicies"], KEEP),
+        rule(&["gateway.networking.k8s.io"], &["gateways"], READ),
         rival,
     ]
 }

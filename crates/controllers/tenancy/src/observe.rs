@@ -2,14 +2,17 @@
 //! What a plan for one Workspace needs to know. Reading only, no judgement.
 
 use bivouac_api::tenant::Workspace;
-use bivouac_engines::istio::{AuthorizationPolicy, PeerAuthentication};
+use bivouac_engines::{
+    gateway::Gateway,
+    istio::{AuthorizationPolicy, PeerAuthentication},
+};
 use bivouac_runtime::{
     capabilities::Presence,
     reconcile::{Category, Failure, Kind, Live, Objects},
 };
 use jiff::Timestamp;
 use k8s_openapi::api::{
-    core::v1::{LimitRange, Namespace, ResourceQuota, ServiceAccount},
+    core::v1::{ConfigMap, LimitRange, Namespace, ResourceQuota, ServiceAccount},
     networking::v1::NetworkPolicy,
     rbac::v1::RoleBinding,
 };
@@ -17,11 +20,12 @@ use kube::{ResourceExt, core::DynamicObject};
 
 use crate::{
     build::{self, INJECTION_LABEL},
+    endpoints::{self, Endpoints},
     tenant::namespace_of,
 };
 
 /// The part of the cluster that concerns one Workspace.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct World {
     pub namespace: Option<SeenNamespace>,
     /// Other Workspaces that want the same namespace.
@@ -30,6 +34,8 @@ pub struct World {
     pub present: Vec<Present>,
     pub mesh: Presence,
     pub flux: Presence,
+    pub gateways: Presence,
+    pub endpoints: Endpoints,
     /// The writes that the server just refused.
     pub refusals: Vec<Refusal>,
 }
@@ -91,6 +97,8 @@ pub fn observe(workspace: &Workspace, live: &Live<'_>, others: &Objects<Workspac
         present: present(live, &namespace),
         mesh: mesh(live),
         flux,
+        gateways: live.presence::<Gateway>(),
+        endpoints: endpoints::observe(live),
         refusals: live.failures().iter().map(refusal).collect(),
     }
 }
@@ -143,6 +151,7 @@ fn present(live: &Live<'_>, namespace: &str) -> Vec<Present> {
         one::<NetworkPolicy>(live, namespace, "NetworkPolicy", build::NETWORK_POLICY),
         one::<PeerAuthentication>(live, namespace, "PeerAuthentication", build::PEER_AUTHENTICATION),
         one::<AuthorizationPolicy>(live, namespace, "AuthorizationPolicy", build::AUTHORIZATION_POLICY),
+        one::<ConfigMap>(live, namespace, "ConfigMap", build::CONFIG),
         one::<ServiceAccount>(live, namespace, "ServiceAccount", build::RECONCILER),
     ];
     bindings.chain(others.into_iter().flatten()).collect()

@@ -54,7 +54,7 @@ pub fn plan(workspace: &Workspace, world: &World, settings: &Settings) -> Plan<W
             inside(&tenant, world),
         ],
         // While it is unknown whether an API is served, nothing is removed on its account.
-        prune: world.mesh != Presence::Unknown && world.flux != Presence::Unknown,
+        prune: [world.mesh, world.flux, world.gateways].iter().all(|presence| *presence != Presence::Unknown),
         ..Plan::default()
     };
     if !world.refusals.is_empty() && world.refusals.iter().all(|refusal| refusal.category == Category::Conflict) {
@@ -116,6 +116,9 @@ fn inside(tenant: &Tenant<'_>, world: &World) -> Vec<Child> {
             inside.push(Child::of(&build::authorization_policy(tenant, isolation)));
         }
     }
+    if !world.endpoints.is_empty() {
+        inside.push(Child::of(&build::config(tenant, &world.endpoints)));
+    }
     if world.flux == Presence::Served {
         inside.push(Child::of(&build::reconciler_account(tenant)));
         inside.push(Child::of(&build::reconciler_binding(tenant)));
@@ -146,6 +149,8 @@ fn standings<'a>(tenant: &Tenant<'_>, world: &'a World) -> Vec<(Part, Standing<'
             Standing::Refused(refusal)
         } else if part == Part::Reconciler && world.flux != Presence::Served {
             Standing::ApiMissing("Flux")
+        } else if part == Part::Endpoints && world.gateways != Presence::Served {
+            Standing::ApiMissing("the Gateway API")
         } else if wanted.is_empty() && part != Part::Namespace {
             Standing::NotRequested
         } else if missing.is_some() || world.namespace.is_none() {
@@ -180,6 +185,7 @@ fn wanted(part: Part, tenant: &Tenant<'_>, world: &World) -> Vec<(&'static str, 
             vec![("ServiceAccount", build::RECONCILER.to_owned()), ("RoleBinding", build::RECONCILER.to_owned())]
         }
         Part::Reconciler => Vec::new(),
+        Part::Endpoints => one(!world.endpoints.is_empty(), "ConfigMap", build::CONFIG),
     }
 }
 
@@ -196,6 +202,7 @@ fn waiting(world: &World) -> Vec<(Part, Standing<'_>)> {
         .into_iter()
         .map(|part| match part {
             Part::Reconciler if world.flux != Presence::Served => (part, Standing::ApiMissing("Flux")),
+            Part::Endpoints if world.gateways != Presence::Served => (part, Standing::ApiMissing("the Gateway API")),
             _ => (part, Standing::Waiting("a namespace of its own")),
         })
         .collect()
@@ -225,6 +232,7 @@ fn status(tenant: &Tenant<'_>, world: &World) -> WorkspaceStatus {
             .isolation
             .as_ref()
             .and_then(|_| inside("AuthorizationPolicy", build::AUTHORIZATION_POLICY)),
+        config_map_ref: inside("ConfigMap", build::CONFIG),
         service_account_ref: inside("ServiceAccount", build::RECONCILER),
         ..WorkspaceStatus::default()
     }

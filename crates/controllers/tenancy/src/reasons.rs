@@ -14,11 +14,12 @@ pub enum Part {
     Limits,
     Isolation,
     Reconciler,
+    Endpoints,
 }
 
 impl Part {
-    pub const ALL: [Part; 6] =
-        [Part::Namespace, Part::Members, Part::Quota, Part::Limits, Part::Isolation, Part::Reconciler];
+    pub const ALL: [Part; 7] =
+        [Part::Namespace, Part::Members, Part::Quota, Part::Limits, Part::Isolation, Part::Reconciler, Part::Endpoints];
 
     pub fn condition(self) -> &'static str {
         match self {
@@ -28,6 +29,7 @@ impl Part {
             Part::Limits => "LimitsReady",
             Part::Isolation => "IsolationReady",
             Part::Reconciler => "ReconcilerReady",
+            Part::Endpoints => "EndpointsReady",
         }
     }
 }

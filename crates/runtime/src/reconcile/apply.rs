@@ -98,7 +98,12 @@ impl Writer {
     }
 
     /// Deletes this very object; one that took its name since is left alone.
-    pub async fn delete(&self, resource: &ApiResource, object: &DynamicObject, children: &Children) -> Result<(), Error> {
+    pub async fn delete(
+        &self,
+        resource: &ApiResource,
+        object: &DynamicObject,
+        children: &Children,
+    ) -> Result<(), Error> {
         let key = Key::of(object);
         let preconditions = Preconditions { uid: object.uid(), resource_version: None };
         let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
@@ -120,7 +125,12 @@ impl Writer {
     }
 
     /// Sets the status by server-side apply, and removes what an earlier writer left in it.
-    pub async fn status<K: Kind>(&self, object: &K, body: &Value, leftovers: &[String]) -> Result<DynamicObject, Error> {
+    pub async fn status<K: Kind>(
+        &self,
+        object: &K,
+        body: &Value,
+        leftovers: &[String],
+    ) -> Result<DynamicObject, Error> {
         let resource = ApiResource::erase::<K>(&());
         let written = self.raw_status(&resource, object, body).await?;
         let stays: serde_json::Map<String, Value> = leftovers

@@ -11,11 +11,7 @@ use kube::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Kind,
-    error::Error,
-    plan::Child,
-};
+use super::{Kind, error::Error, plan::Child};
 use crate::{
     capabilities::{Capabilities, Presence},
     mirror::{Change, Key, Mirror},
@@ -74,6 +70,11 @@ impl Children {
     /// Watches a child kind while its API is served.
     pub fn optional<K: Kind>(self, selector: Option<&str>, capabilities: &Capabilities) -> Self {
         self.shelf(ApiResource::erase::<K>(&()), selector, Some(capabilities.clone()), true)
+    }
+
+    /// Reads all objects of a kind that is nobody's child, while its API is served.
+    pub fn reads<K: Kind>(self, capabilities: &Capabilities) -> Self {
+        self.shelf(ApiResource::erase::<K>(&()), None, Some(capabilities.clone()), false)
     }
 
     fn shelf(
@@ -169,7 +170,10 @@ fn owners_of<K: Kind>(change: Change<DynamicObject>) -> impl Stream<Item = Objec
     let references = [&change.before, &change.after].into_iter().flatten().flat_map(|object| {
         // A cluster-scoped owner has no namespace, whatever its child has.
         let namespace = object.namespace().filter(|_| !K::is_cluster_scoped());
-        object.owner_references().iter().filter_map(move |owner| ObjectRef::from_owner_ref(namespace.as_deref(), owner, ()))
+        object
+            .owner_references()
+            .iter()
+            .filter_map(move |owner| ObjectRef::from_owner_ref(namespace.as_deref(), owner, ()))
     });
     let mut owners: Vec<ObjectRef<K>> = references.collect();
     owners.dedup();

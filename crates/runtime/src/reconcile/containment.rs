@@ -122,7 +122,9 @@ mod tests {
         let one = fingerprint(&serde_json::from_str(r#"{"a":1,"b":[1,2]}"#).unwrap());
         let two = fingerprint(&serde_json::from_str(r#"{"b":[1,2],"a":1}"#).unwrap());
         assert_eq!(one, two);
-        for other in [json!({"a":1,"b":[2,1]}), json!({"a":"1","b":[1,2]}), json!({"a":1,"b":[[1],2]}), json!({"a":1,"b":[12]})] {
+        for other in
+            [json!({"a":1,"b":[2,1]}), json!({"a":"1","b":[1,2]}), json!({"a":1,"b":[[1],2]}), json!({"a":1,"b":[12]})]
+        {
             assert_ne!(one, fingerprint(&other), "{other}");
         }
     }

@@ -15,7 +15,6 @@ mod plan;
 mod run;
 mod status;
 
-
 use std::{any::TypeId, fmt::Debug};
 
 use jiff::Timestamp;
@@ -41,7 +40,14 @@ pub trait Kind:
 }
 
 impl<K> Kind for K where
-    K: Resource<DynamicType = (), Scope: 'static> + Clone + Debug + Serialize + DeserializeOwned + Send + Sync + 'static
+    K: Resource<DynamicType = (), Scope: 'static>
+        + Clone
+        + Debug
+        + Serialize
+        + DeserializeOwned
+        + Send
+        + Sync
+        + 'static
 {
 }
 
@@ -60,8 +66,7 @@ pub trait Reconciler: Send + Sync + 'static {
     type Effect: Debug + Send + Sync;
 
     /// Reads, without judgement.
-    fn observe(&self, object: &Self::Kind, live: &Live<'_>)
-    -> impl Future<Output = Result<Self::World, Error>> + Send;
+    fn observe(&self, object: &Self::Kind, live: &Live<'_>) -> impl Future<Output = Result<Self::World, Error>> + Send;
 
     /// Decides everything. Pure and total: no client, no clock, no randomness, no environment.
     fn plan(&self, object: &Self::Kind, world: &Self::World, now: Timestamp) -> Plan<Self::Status, Self::Effect>;

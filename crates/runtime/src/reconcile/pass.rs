@@ -20,10 +20,7 @@ use super::{
     plan::Plan,
     status,
 };
-use crate::{
-    events::Events,
-    mirror::Key,
-};
+use crate::{events::Events, mirror::Key};
 
 /// A plan settles in two rounds: one that writes, one that finds nothing left. More happen when somebody
 /// interferes; many more mean that a plan contradicts itself.
@@ -92,7 +89,8 @@ impl<R: Reconciler> Engine<R> {
     fn difference(&self, object: &R::Kind, plan: &mut PlanOf<R>) -> Work<R::Effect> {
         let stages = std::mem::take(&mut plan.stages);
         let dress = |child| Dressed::new(child, object, &self.children);
-        let stages: Vec<Vec<Dressed>> = stages.into_iter().map(|stage| stage.into_iter().map(dress).collect()).collect();
+        let stages: Vec<Vec<Dressed>> =
+            stages.into_iter().map(|stage| stage.into_iter().map(dress).collect()).collect();
         let surplus = if plan.prune { self.surplus(object, &stages) } else { Vec::new() };
         let open = |stage: Vec<Dressed>| {
             stage.into_iter().filter(|dressed| !dressed.stands() && !self.memory.is_stubborn(dressed)).collect()
@@ -154,7 +152,8 @@ impl<R: Reconciler> Engine<R> {
         released: bool,
         now: Timestamp,
     ) -> Result<Option<Duration>, Error> {
-        if let Some(labels) = plan.labels.as_ref().map(|own| own.missing_from(object.meta())).filter(|l| !l.is_empty()) {
+        if let Some(labels) = plan.labels.as_ref().map(|own| own.missing_from(object.meta())).filter(|l| !l.is_empty())
+        {
             self.writer.labels(object, &labels).await?;
         }
         if !released {
@@ -175,7 +174,9 @@ impl<R: Reconciler> Engine<R> {
         let wanted = serde_json::to_value(wanted).unwrap_or_default();
         let live = self.memory.status(object);
         let generation = object.meta().generation;
-        let Some(change) = status::change(live.as_ref(), wanted, &plan.conditions, generation, now) else { return Ok(()) };
+        let Some(change) = status::change(live.as_ref(), wanted, &plan.conditions, generation, now) else {
+            return Ok(());
+        };
         let written = self.writer.status(object, &change.body, &change.leftovers).await?;
         self.memory.wrote_status(&written);
         if change.transition {
@@ -234,7 +235,9 @@ impl Memory {
     }
 
     fn wrote_status(&self, written: &DynamicObject) {
-        let (Some(uid), status) = (written.uid(), written.data.get("status").cloned().unwrap_or_default()) else { return };
+        let (Some(uid), status) = (written.uid(), written.data.get("status").cloned().unwrap_or_default()) else {
+            return;
+        };
         let entry = (version(written.metadata.resource_version.as_deref()), status);
         self.statuses.lock().unwrap_or_else(PoisonError::into_inner).insert(uid, entry);
     }

@@ -58,7 +58,10 @@ pub struct Setup<R: Reconciler> {
 pub async fn run<R: Reconciler>(runtime: &Runtime, build: impl FnOnce(Objects<R::Kind>) -> (R, Setup<R>)) {
     let waiting = runtime.readiness.wait_for(R::NAME);
     let own = ApiResource::erase::<R::Kind>(&());
-    waiting.set(format!("the CRD {}.{}: install it with `bivouac crds | kubectl apply --server-side -f -`", own.plural, own.group));
+    waiting.set(format!(
+        "the CRD {}.{}: install it with `bivouac crds | kubectl apply --server-side -f -`",
+        own.plural, own.group
+    ));
     let own = GroupVersionKind::gvk(&own.group, &own.version, &own.kind);
     if runtime.stop.run_until_cancelled(runtime.capabilities.wait(&own, Presence::Served)).await.is_none() {
         return;
@@ -75,7 +78,11 @@ pub async fn run<R: Reconciler>(runtime: &Runtime, build: impl FnOnce(Objects<R:
     let coming = futures::stream::select(setup.children.comings_and_goings(), runtime.capabilities.changes());
     let touched = setup.children.owners_touched::<R::Kind>().map(guarded_ref);
     let triggers = futures::stream::select_all(setup.triggers).map(guarded_ref);
-    let engine = Arc::new(Guarded { engine: engine(runtime, reconciler, setup.children), backoff: Backoff::default(), runtime: runtime.clone() });
+    let engine = Arc::new(Guarded {
+        engine: engine(runtime, reconciler, setup.children),
+        backoff: Backoff::default(),
+        runtime: runtime.clone(),
+    });
 
     let api = Api::<DeserializeGuard<R::Kind>>::all(runtime.client.clone());
     let objects = watcher(api, runtime.watching.clone())
@@ -140,7 +147,8 @@ struct Guarded<R: Reconciler> {
 impl<R: Reconciler> Guarded<R> {
     async fn reconcile(object: Arc<DeserializeGuard<R::Kind>>, this: Arc<Self>) -> Result<Action, Error> {
         let key = Key::of(&*object);
-        let span = tracing::info_span!("pass", controller = R::NAME, object = %key, generation = object.meta().generation);
+        let span =
+            tracing::info_span!("pass", controller = R::NAME, object = %key, generation = object.meta().generation);
         this.timed(&object, &key).instrument(span).await
     }
 

@@ -61,7 +61,8 @@ fn conditions(live: &[Condition], verdicts: &[Verdict], generation: Option<i64>,
     let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
     let finished = |verdict: &Verdict| {
         let before = live.iter().find(|live| live.type_ == verdict.type_);
-        let since = before.filter(|live| live.status == verdict.status.as_str()).map(|live| live.last_transition_time.clone());
+        let since =
+            before.filter(|live| live.status == verdict.status.as_str()).map(|live| live.last_transition_time.clone());
         Condition {
             type_: verdict.type_.into(),
             status: verdict.status.as_str().into(),
@@ -109,10 +110,12 @@ mod tests {
     fn the_transition_time_moves_only_when_the_status_flips() {
         let written = first(&ready(Truth::False, "Waiting"));
         let time = |status: &Value| status["conditions"][0]["lastTransitionTime"].clone();
-        let same = change(Some(&written.body), json!({"size": 1}), &[ready(Truth::False, "Other")], Some(1), at(LATER)).unwrap();
+        let same = change(Some(&written.body), json!({"size": 1}), &[ready(Truth::False, "Other")], Some(1), at(LATER))
+            .unwrap();
         assert_eq!(time(&same.body), time(&written.body));
         assert!(same.transition, "another reason is worth an event");
-        let flipped = change(Some(&written.body), json!({"size": 1}), &[ready(Truth::True, "Done")], Some(1), at(LATER)).unwrap();
+        let flipped =
+            change(Some(&written.body), json!({"size": 1}), &[ready(Truth::True, "Done")], Some(1), at(LATER)).unwrap();
         assert_ne!(time(&flipped.body), time(&written.body));
     }
 

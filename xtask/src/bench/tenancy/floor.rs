@@ -43,7 +43,8 @@ pub async fn measure(cluster: &TestCluster, count: usize) -> Result<f64> {
     let (mut namespaces, mut others) = (Vec::new(), Vec::new());
     for workspace in &workspaces {
         let mut stages = plan(workspace, &world(false), &Settings::default()).stages.into_iter();
-        namespaces.extend(stages.next().context("no namespace planned")?.into_iter().map(|child| dress(child, workspace)));
+        namespaces
+            .extend(stages.next().context("no namespace planned")?.into_iter().map(|child| dress(child, workspace)));
         others.extend(stages.flatten().map(|child| dress(child, workspace)));
     }
     all(namespaces.iter().map(|child| apply(&client, child))).await?;
@@ -109,6 +110,8 @@ fn world(settled: bool) -> World {
         present: if settled { present.to_vec() } else { Vec::new() },
         mesh: Presence::Absent,
         flux: Presence::Absent,
+        gateways: Presence::Absent,
+        endpoints: Default::default(),
         refusals: Vec::new(),
     }
 }

@@ -71,7 +71,8 @@ pub async fn create(client: &Client, count: usize) -> Result<Vec<Workspace>> {
 
 /// Counts by a watch, so that looking costs the server nothing.
 pub async fn all_ready(client: &Client, count: usize) -> Result<()> {
-    let mut events = std::pin::pin!(watcher(Api::<Workspace>::all(client.clone()), watcher::Config::default()).applied_objects());
+    let mut events =
+        std::pin::pin!(watcher(Api::<Workspace>::all(client.clone()), watcher::Config::default()).applied_objects());
     let mut ready = std::collections::BTreeSet::new();
     let watch = async {
         while let Some(workspace) = events.try_next().await? {

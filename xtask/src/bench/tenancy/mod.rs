@@ -106,10 +106,30 @@ fn report(floors: &[f64], runs: &[Run], steady_seconds: u64) -> Result<Report> {
     report.add("floor_seconds", floor, "s", format!("best of {}", list(floors.to_vec())));
     report.add("ratio", seconds / floor, "x", "the bar is 1.5, the goal 1.3");
     report.add("writes_per_object", per_object(first.requests.writes), "", "6 children, 1 status, 1 event");
-    report.add("reads_per_object", per_object(first.requests.reads), "", format!("all requests of the original: {ORIGINAL_REQUESTS}"));
-    report.add("steady_writes_per_minute", per_minute(first.steady.writes), "", format!("over {steady_seconds} s; the bar is 0"));
-    report.add("steady_reads_per_minute", per_minute(first.steady.reads), "", "one discovery in ten minutes is allowed");
-    report.add("restart_writes", first.restart.writes as f64, "", "by a second start over the settled world; the bar is 0");
+    report.add(
+        "reads_per_object",
+        per_object(first.requests.reads),
+        "",
+        format!("all requests of the original: {ORIGINAL_REQUESTS}"),
+    );
+    report.add(
+        "steady_writes_per_minute",
+        per_minute(first.steady.writes),
+        "",
+        format!("over {steady_seconds} s; the bar is 0"),
+    );
+    report.add(
+        "steady_reads_per_minute",
+        per_minute(first.steady.reads),
+        "",
+        "one discovery in ten minutes is allowed",
+    );
+    report.add(
+        "restart_writes",
+        first.restart.writes as f64,
+        "",
+        "by a second start over the settled world; the bar is 0",
+    );
     report.add("rss_mb", rss, "MB", format!("largest of {ROUNDS}; half the original's is {}", ORIGINAL_RSS_MB / 2.0));
     Ok(report)
 }

@@ -29,13 +29,24 @@ impl Operator {
             .arg("operator")
             .arg("--kubeconfig")
             .arg(kubeconfig)
-            .args(["--admin-address", &address, "--lease-namespace", "default", "--identity", identity, "--log", "warn"])
+            .args([
+                "--admin-address",
+                &address,
+                "--lease-namespace",
+                "default",
+                "--identity",
+                identity,
+                "--log",
+                "warn",
+            ])
             .stdin(Stdio::null())
             .spawn()
             .with_context(|| format!("cannot start {}", binary.display()))?;
         let operator = Operator(child);
         let until = Instant::now() + Duration::from_secs(60);
-        while !(get(&address, "/readyz").await?.contains(" 200 ") && get(&address, "/metrics").await?.contains("bivouac_leader 1")) {
+        while !(get(&address, "/readyz").await?.contains(" 200 ")
+            && get(&address, "/metrics").await?.contains("bivouac_leader 1"))
+        {
             if Instant::now() > until {
                 bail!("the operator is not ready after a minute: {}", get(&address, "/readyz").await?);
             }

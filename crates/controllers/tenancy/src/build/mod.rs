@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The children of a Workspace, one pure function per kind. Names are the Go operator's.
 
+mod config;
 mod limit_range;
 mod mesh;
 mod namespace;
@@ -9,6 +10,7 @@ mod reconciler;
 mod resource_quota;
 mod role_binding;
 
+pub use config::config;
 pub use limit_range::limit_range;
 pub use mesh::{authorization_policy, peer_authentication};
 pub use namespace::{INJECTION_LABEL, namespace};
@@ -22,4 +24,5 @@ pub const LIMIT_RANGE: &str = "workspace-limit-range";
 pub const NETWORK_POLICY: &str = "workspace-network-policy";
 pub const PEER_AUTHENTICATION: &str = "workspace-peer-authentication";
 pub const AUTHORIZATION_POLICY: &str = "workspace-authorization-policy";
+pub const CONFIG: &str = "workspace-config";
 pub const RECONCILER: &str = "workspace-reconciler";

@@ -9,6 +9,7 @@ use bivouac_runtime::{
 };
 use bivouac_tenancy::{
     Settings, build,
+    endpoints::Endpoints,
     observe::{Owner, Present, Refusal, Rival, SeenNamespace, World},
     plan::plan,
 };
@@ -51,6 +52,8 @@ pub fn empty() -> World {
         present: Vec::new(),
         mesh: Presence::Absent,
         flux: Presence::Absent,
+        gateways: Presence::Absent,
+        endpoints: Endpoints::default(),
         refusals: Vec::new(),
     }
 }

@@ -7,7 +7,9 @@ use bivouac_runtime::{
     reconcile::{Category, Only},
 };
 use bivouac_tenancy::{
-    observe::{Owner, SeenNamespace, World},
+    build::CONFIG,
+    endpoints::Endpoints,
+    observe::{Owner, Present, SeenNamespace, World},
     plan::plan,
 };
 
@@ -17,8 +19,15 @@ const ISOLATED: &str = "networkIsolation: {enabled: true}";
 const EGRESS: &str = "networkIsolation: {enabled: true, egress: {enabled: true}}";
 const LIMITED: &str = "resourceQuota: {hard: {pods: '5'}}\nlimitRange: {limits: [{type: Pod, max: {cpu: '1'}}]}";
 
-const PARTS: [&str; 6] =
-    ["NamespaceReady", "MembersReady", "QuotaReady", "LimitsReady", "IsolationReady", "ReconcilerReady"];
+const PARTS: [&str; 7] = [
+    "NamespaceReady",
+    "MembersReady",
+    "QuotaReady",
+    "LimitsReady",
+    "IsolationReady",
+    "ReconcilerReady",
+    "EndpointsReady",
+];
 
 // === Whose namespace ===
 
@@ -93,7 +102,8 @@ fn refused(world: &World, reason: &str, words: &str) {
     assert!(plan.stages.is_empty() && !plan.prune, "{plan:?}");
     assert_eq!(said(&plan, "Ready"), format!("False/{reason}"));
     assert!(verdict(&plan, "Ready").message.contains(words), "{:?}", verdict(&plan, "Ready"));
-    for part in PARTS.into_iter().filter(|part| *part != "ReconcilerReady") {
+    // Two parts depend on APIs that this world does not serve.
+    for part in PARTS.into_iter().filter(|part| !["ReconcilerReady", "EndpointsReady"].contains(part)) {
         assert_eq!(said(&plan, part), "False/Waiting", "{part}");
     }
     let status = plan.status.as_ref().unwrap();
@@ -114,7 +124,10 @@ fn refused(world: &World, reason: &str, words: &str) {
 fn a_settled_workspace_refers_to_what_exists() {
     let mut spec = spec(&format!("{LIMITED}\n{ISOLATED}"));
     spec.members.extend([member(Role::View, "eve"), member(Role::Edit, "bob")]);
-    let plan = planned(spec, &settled(Served, Served));
+    let endpoints = Endpoints { service: Some("10.0.0.1".into()), model: None };
+    let mut world = World { gateways: Served, endpoints, ..settled(Served, Served) };
+    world.present.push(Present { kind: "ConfigMap", name: CONFIG.into() });
+    let plan = planned(spec, &world);
     for part in PARTS {
         assert_eq!(said(&plan, part), "True/Applied", "{part}");
     }
@@ -132,6 +145,7 @@ fn a_settled_workspace_refers_to_what_exists() {
         (status.peer_authentication_ref, "workspace-peer-authentication"),
         (status.authorization_policy_ref, "workspace-authorization-policy"),
         (status.service_account_ref, "workspace-reconciler"),
+        (status.config_map_ref, "workspace-config"),
     ];
     for (reference, name) in inside {
         let reference = reference.unwrap_or_else(|| panic!("no reference to {name}"));
@@ -283,4 +297,20 @@ fn a_failed_removal_is_told() {
     world.refusals = vec![refusal("ResourceQuota", "workspace-resource-quota", Category::Forbidden)];
     let plan = plan(&workspace(spec("")), &world, &settings());
     assert_eq!(said(&plan, "Ready"), "False/ReconcileError");
+}
+
+#[test]
+fn the_endpoints_of_the_platform_are_told_to_the_namespace() {
+    let endpoints = Endpoints { service: Some("10.0.0.1".into()), model: None };
+    let mut world = World { gateways: Presence::Served, endpoints, ..settled(Presence::Absent, Presence::Absent) };
+    let plan = planned(spec(""), &world);
+    let config = plan.children().find(|child| child.resource.kind == "ConfigMap").expect("a ConfigMap is planned");
+    assert_eq!(config.body["data"], serde_json::json!({"ServiceEndpoint": "10.0.0.1"}));
+    assert!(plan.status.expect("told").config_map_ref.is_none(), "it is not there yet");
+    world.present.push(Present { kind: "ConfigMap", name: CONFIG.into() });
+    assert!(planned(spec(""), &world).status.expect("told").config_map_ref.is_some());
+    world.endpoints = Endpoints::default();
+    let plan = planned(spec(""), &world);
+    assert!(plan.children().all(|child| child.resource.kind != "ConfigMap"), "nothing resolves, so it goes");
+    assert!(plan.prune);
 }

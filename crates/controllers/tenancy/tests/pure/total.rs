@@ -12,6 +12,7 @@ use bivouac_runtime::{
     reconcile::{Category, Only},
 };
 use bivouac_tenancy::{
+    endpoints::Endpoints,
     observe::{Owner, Present, Refusal, Rival, SeenNamespace, World},
     plan::plan,
     tenant::namespace_of,
@@ -107,12 +108,15 @@ prop_compose! {
         namespace in option::of(seen()),
         rivals in vec((select(UIDS.to_vec()), 0..3i64), 0..3),
         present in vec((select(vec!["RoleBinding", "ResourceQuota", "NetworkPolicy"]), "workspace-[a-z-]{0,20}"), 0..4),
-        (mesh, flux) in (presence(), presence()),
+        (mesh, flux, gateways) in (presence(), presence(), presence()),
+        service in option::of("10\\.0\\.0\\.[0-9]"),
         refusals in vec(refusal(), 0..3),
     ) -> World {
         let rival = |(uid, second): (&str, i64)| Rival { name: uid.into(), uid: uid.into(), created: at(second) };
         let present = present.into_iter().map(|(kind, name)| Present { kind, name }).collect();
-        World { namespace, rivals: rivals.into_iter().map(rival).collect(), present, mesh, flux, refusals }
+        let endpoints = Endpoints { service, model: None };
+        let rivals = rivals.into_iter().map(rival).collect();
+        World { namespace, rivals, present, mesh, flux, gateways, endpoints, refusals }
     }
 }
 
@@ -126,7 +130,7 @@ proptest! {
             seen.owner.as_ref().is_some_and(|owner| Some(&owner.uid) == workspace.metadata.uid.as_ref()) && !seen.terminating
         });
         prop_assert!(ours || (made.stages.is_empty() && !made.prune), "a namespace that is not ours is not touched");
-        if world.mesh == Presence::Unknown || world.flux == Presence::Unknown {
+        if [world.mesh, world.flux, world.gateways].contains(&Presence::Unknown) {
             prop_assert!(!made.prune, "nothing is removed while something is unknown");
         }
 

@@ -86,3 +86,21 @@ async fn a_deleted_namespace_is_made_again_with_everything_in_it() {
         assert!(api.get_opt(&child).await.unwrap().is_some(), "{child}");
     }
 }
+
+#[tokio::test]
+async fn a_workspace_made_again_under_its_old_name_gets_a_fresh_namespace() {
+    let stage = Stage::shared().await;
+    let name = stage.name("again");
+    stage.create(&name, full(&name)).await;
+    stage.ready(&name).await;
+    let namespaces = Api::<Namespace>::all(stage.client.clone());
+    let before = namespaces.get(&name).await.unwrap();
+    stage.workspaces().delete(&name, &DeleteParams::default()).await.unwrap();
+    stage.gone(&stage.workspaces(), &name).await;
+    // The old namespace may still be on its way out.
+    stage.create(&name, full(&name)).await;
+    let workspace = stage.ready(&name).await;
+    let now = namespaces.get(&name).await.unwrap();
+    assert_ne!(now.uid(), before.uid());
+    assert_eq!(now.owner_references()[0].uid, workspace.uid().unwrap());
+}

@@ -6,10 +6,14 @@ use std::time::Duration;
 use bivouac_api::resource_ref::ResourceRef;
 use k8s_openapi::api::{
     core::v1::{LimitRange, Namespace, ResourceQuota},
+    events::v1::Event,
     networking::v1::NetworkPolicy,
     rbac::v1::RoleBinding,
 };
-use kube::{Api, ResourceExt, api::DeleteParams};
+use kube::{
+    Api, ResourceExt,
+    api::{DeleteParams, ListParams},
+};
 use serde_json::json;
 
 use crate::stage::{Stage, condition, eventually, full};
@@ -57,6 +61,17 @@ async fn a_workspace_gets_everything_it_asks_for() {
     }
     assert_eq!(workspace.labels()["user.otterscale.io/ada"], "true");
     assert_eq!(workspace.labels()["user.otterscale.io/eve"], "true");
+
+    // The event follows the status.
+    let events = eventually("its owner is told", async || {
+        let of_it = ListParams::default().fields(&format!("regarding.name={name}"));
+        let events = Api::<Event>::namespaced(stage.client.clone(), "default").list(&of_it).await;
+        let events = events.map_err(|error| error.to_string())?.items;
+        if events.is_empty() { Err("no event".into()) } else { Ok(events) }
+    })
+    .await;
+    let told: Vec<_> = events.iter().map(|event| (event.type_.as_deref(), event.reason.as_deref())).collect();
+    assert_eq!(told, [(Some("Normal"), Some("Reconciled"))], "once, and nothing else");
 }
 
 #[tokio::test]
