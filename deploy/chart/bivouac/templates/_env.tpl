@@ -1,3 +1,4 @@
+{{- /* SPDX-License-Identifier: Apache-2.0 */}}
 {{- define "bivouac.env" -}}
 - name: POD_NAME
   valueFrom:

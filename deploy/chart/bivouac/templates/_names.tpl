@@ -1,3 +1,4 @@
+{{- /* SPDX-License-Identifier: Apache-2.0 */}}
 {{- /* Names leave room for suffixes within 63 characters. */}}
 {{- define "bivouac.name" -}}
 {{ default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" }}
