@@ -11,6 +11,7 @@ use std::{
 };
 
 use bivouac_engines::istio::{AuthorizationPolicy, PeerAuthentication};
+use bivouac_tenancy::reasons::Part;
 use bivouac_testenv::Options;
 use futures::{StreamExt, future::join_all};
 use k8s_openapi::{
@@ -121,7 +122,7 @@ async fn an_object_that_cannot_be_read_says_so_and_stops_nobody() {
     .await;
     stage.patch("broken", json!({"spec": {"members": [{"role": "admin", "subject": "ada"}]}})).await;
     let repaired = stage.ready("broken").await;
-    assert_eq!(repaired.status.unwrap().conditions.len(), 7);
+    assert_eq!(repaired.status.unwrap().conditions.len(), Part::ALL.len() + 1, "every part speaks again, and Ready");
 }
 
 #[tokio::test]
