@@ -4,8 +4,10 @@
 mod elf;
 mod oci;
 
-use std::env::consts::ARCH;
+use std::env::{self, consts::ARCH};
+use std::ffi::OsString;
 use std::fs;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -19,7 +21,7 @@ pub fn run() -> Result<ExitCode> {
     let target = format!("{ARCH}-unknown-linux-gnu");
     let mut cargo = repo::cargo();
     cargo.args(["build", "--release", "--locked", "--package", "bivouac", "--target", &target]);
-    repo::succeed(cargo.env("RUSTFLAGS", "-C target-feature=+crt-static"))?;
+    repo::succeed(cargo.env("CARGO_ENCODED_RUSTFLAGS", flags()))?;
 
     // target/<profile> is where we are ourselves.
     let built = repo::programs()?.with_file_name(&target).join("release/bivouac");
@@ -40,4 +42,20 @@ pub fn run() -> Result<ExitCode> {
     println!("dist/{name}  {}", megabytes(archive.len()));
     println!("image digest  {}", image.digest());
     Ok(ExitCode::SUCCESS)
+}
+
+/// Static, and without the names of this machine's folders, which panic messages would carry.
+fn flags() -> OsString {
+    let home = || Some(PathBuf::from(env::var_os("HOME")?).join(".cargo"));
+    let cargo = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(home);
+    let folders = [(Some(repo::root()), "bivouac"), (cargo, "cargo")];
+    let mut flags = OsString::from("-Ctarget-feature=+crt-static");
+    for (folder, name) in folders {
+        if let Some(folder) = folder {
+            flags.push("\x1f--remap-path-prefix=");
+            flags.push(folder);
+            flags.push(format!("=/{name}"));
+        }
+    }
+    flags
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Quick checks of the files themselves.
 
+mod features;
 mod links;
 
 use std::collections::BTreeMap;
@@ -33,6 +34,7 @@ pub fn check() -> Result<Tally> {
     tally.count("tree private names", complain(files.iter().flat_map(|file| private(file, &private_names()))));
     tally.count("tree links", complain(files.iter().flat_map(|file| links::broken(file, &repo::root()))));
     tally.count("tree one version of kube", complain(doubled(&lock).into_iter()));
+    tally.count("tree one build of everything", features::differences().and_then(|found| complain(found.into_iter())));
     Ok(tally)
 }
 

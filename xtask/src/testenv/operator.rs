@@ -18,15 +18,6 @@ const NAMESPACE: &str = "bivouac-system";
 const ACCOUNT: &str = "bivouac";
 const ADMIN: &str = "127.0.0.1:8081";
 
-const WORKSPACE: &str = r#"  kubectl apply -f - <<'END'
-  apiVersion: tenant.otterscale.io/v1alpha1
-  kind: Workspace
-  metadata: {name: demo}
-  spec:
-    namespace: demo
-    members: [{subject: ada, role: admin}]
-  END"#;
-
 /// Installs everything and runs the operator until a signal stops it.
 pub fn run(kubeconfig: &Path, paths: &Paths) -> Result<()> {
     let kubectl = Kubectl { program: paths.get(Component::Kubectl)?, kubeconfig };
@@ -38,7 +29,9 @@ pub fn run(kubeconfig: &Path, paths: &Paths) -> Result<()> {
     );
     println!("Running:   the operator, health and metrics on http://{ADMIN}\n\nTry in another terminal:");
     super::print_usage(kubeconfig, paths)?;
-    println!("{WORKSPACE}\n  kubectl get workspaces\n  kubectl get namespace,rolebinding,networkpolicy -n demo\n");
+    println!("  kubectl apply -f examples/tenancy/smallest.yaml");
+    println!("  kubectl get workspaces");
+    println!("  kubectl get rolebindings --namespace notebooks\n");
     println!("Ctrl-C stops the operator and the cluster.\n");
     let own = own.display().to_string();
     let args = ["bivouac", "operator", "--kubeconfig", &own, "--admin-address", ADMIN, "--lease-namespace", NAMESPACE];
