@@ -91,7 +91,9 @@ impl<R: Reconciler> Engine<R> {
         let dress = |child| Dressed::new(child, object, &self.children);
         let stages: Vec<Vec<Dressed>> =
             stages.into_iter().map(|stage| stage.into_iter().map(dress).collect()).collect();
-        let surplus = if plan.prune { self.surplus(object, &stages) } else { Vec::new() };
+        // Children of an object that goes are left to ownership.
+        let prune = plan.prune && object.meta().deletion_timestamp.is_none();
+        let surplus = if prune { self.surplus(object, &stages) } else { Vec::new() };
         let open = |stage: Vec<Dressed>| {
             stage.into_iter().filter(|dressed| !dressed.stands() && !self.memory.is_stubborn(dressed)).collect()
         };
