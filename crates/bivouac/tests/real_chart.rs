@@ -9,7 +9,7 @@ use bivouac_api::tenant::Workspace;
 use bivouac_testenv::TestCluster;
 use install::{CHART, CRD_CHART, NAMESPACE, fails, helm, succeeds};
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{LimitRange, Namespace, Pod, ResourceQuota};
+use k8s_openapi::api::core::v1::{LimitRange, Namespace, Pod, ResourceQuota, Secret};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::rbac::v1::RoleBinding;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -93,6 +93,10 @@ async fn the_charts_rights_are_enough_and_uninstalling_keeps_everything() {
     .await;
 
     assert_eq!(refusals(&cluster), Vec::<String>::new());
+    // Not too much either; and refusals do show.
+    let secrets = Api::<Secret>::all(account.client.clone()).list(&ListParams::default()).await;
+    assert!(secrets.is_err_and(|error| error.to_string().contains("cannot list resource \"secrets\"")));
+    eventually("the refusal is in the audit log", 10, async || (refusals(&cluster).len() == 1).then_some(())).await;
     let log = operator.log().to_lowercase();
     assert!(!log.contains("403") && !log.contains("forbidden"), "{log}");
     assert!(!log.contains("panic"), "{log}");
@@ -190,6 +194,7 @@ async fn values_are_checked_and_releases_go_forth_and_back() {
         assert!(said.contains(why), "{value}: {said}");
     }
     succeeds(helm(&cluster, &["lint", "--strict", CHART, CRD_CHART]).await);
+    optional_parts_are_optional(&cluster).await;
 
     install::install(&cluster, &[]).await;
     pods_are_fit_for_the_restricted_level(&cluster).await;
@@ -207,6 +212,38 @@ async fn values_are_checked_and_releases_go_forth_and_back() {
     succeeds(helm(&cluster, &["rollback", "bivouac", "1"]).await);
     assert_eq!(now().await, (2, tagged));
     succeeds(helm(&cluster, &["upgrade", "bivouac-crds", CRD_CHART]).await);
+}
+
+/// What is rendered only when it is asked for, or only where it can work.
+async fn optional_parts_are_optional(cluster: &TestCluster) {
+    const MUTATING: &str = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy";
+    const MONITOR: &str = "monitoring.coreos.com/v1/ServiceMonitor";
+    let rendered = async |args: &[&str]| {
+        let image = ["template", "bivouac", CHART, "--set", "image.repository=registry.invalid/bivouac"];
+        succeeds(helm(cluster, &[&image, args].concat()).await)
+    };
+    let usual = rendered(&[]).await;
+    for (part, switch_off) in [
+        ("kind: PodDisruptionBudget", "replicas=1"),
+        ("kind: NetworkPolicy", "networkPolicy.enabled=false"),
+        ("kind: ValidatingAdmissionPolicy", "policies.enabled=false"),
+        ("kind: ServiceAccount\nmetadata", "serviceAccount.create=false"),
+        ("kind: ClusterRole", "rbac.create=false"),
+    ] {
+        assert!(usual.contains(part), "{part}");
+        assert!(!rendered(&["--set", switch_off]).await.contains(part), "{switch_off}");
+    }
+    assert!(!usual.contains("OPERATOR_USER") && usual.contains(USER));
+    for (part, ask) in [
+        ("name: system:authenticated", &["--set", "tenancy.openToAuthenticated=true"][..]),
+        ("kind: MutatingAdmissionPolicy", &["--api-versions", MUTATING]),
+        ("kind: ServiceMonitor", &["--set", "serviceMonitor.enabled=true", "--api-versions", MONITOR]),
+        ("type: Recreate", &["--set", "leaderElection.enabled=false", "--set", "replicas=1"]),
+    ] {
+        assert!(!usual.contains(part), "{part}");
+        assert!(rendered(ask).await.contains(part), "{part}");
+    }
+    assert!(!rendered(&["--set", "serviceMonitor.enabled=true"]).await.contains("kind: ServiceMonitor"));
 }
 
 /// The strictest pod security level finds no fault with the chart's pods.
