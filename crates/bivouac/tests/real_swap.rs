@@ -201,6 +201,25 @@ async fn the_go_operators_children_are_taken_over_as_they_are() {
         |all: &[(String, String, String)]| all.iter().map(|one| (one.0.clone(), one.1.clone())).collect::<Vec<_>>();
     assert_eq!(identities(&after), identities(&before), "a child was made anew");
     assert!(after.iter().all(|(_, _, version)| version == env!("CARGO_PKG_VERSION")), "{after:?}");
+    what_the_go_operator_wrote_can_be_taken_away(&client).await;
+}
+
+/// Fields of the Go operator's own field manager go when the Workspace drops them.
+async fn what_the_go_operator_wrote_can_be_taken_away(client: &Client) {
+    let less = json!({"spec": {"resourceQuota": {"hard": {"requests.cpu": null}}, "networkIsolation": null}});
+    Api::<Workspace>::all(client.clone()).patch("orbit", &PatchParams::default(), &Patch::Merge(less)).await.unwrap();
+    ready_workspace(client, "orbit").await;
+    let quotas = Api::<ResourceQuota>::namespaced(client.clone(), "orbit");
+    eventually("a dropped limit is lifted", 30, async || {
+        let hard = quotas.get("workspace-resource-quota").await.unwrap().spec.unwrap().hard.unwrap();
+        (hard.keys().collect::<Vec<_>>() == ["pods"]).then_some(())
+    })
+    .await;
+    let policies = Api::<NetworkPolicy>::namespaced(client.clone(), "orbit");
+    eventually("dropped isolation ends", 30, async || {
+        policies.get_opt("workspace-network-policy").await.unwrap().is_none().then_some(())
+    })
+    .await;
 }
 
 /// Which replica leads now.
@@ -223,7 +242,7 @@ async fn time_to_ready(client: &Client, name: &str) -> Duration {
 
 async fn replica(account: &Identity, pod: &str) -> Operator {
     let mut operator = Operator::start(account.kubeconfig(), NAMESPACE, pod);
-    operator.answers("/healthz").await;
+    operator.ready().await;
     operator
 }
 

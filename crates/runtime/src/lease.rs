@@ -53,6 +53,15 @@ pub struct Elector {
     seen: Option<(Lease, Instant)>,
 }
 
+/// What a candidate hears while it does not lead.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Meanwhile {
+    /// Another process leads: this one is a healthy standby.
+    HeldBy(String),
+    /// The lease cannot even be read or written.
+    Trouble(String),
+}
+
 /// What one attempt came to.
 #[derive(Debug, PartialEq, Eq)]
 enum Attempt {
@@ -66,16 +75,16 @@ impl Elector {
         Self { api: Api::namespaced(client, &settings.namespace), settings, clock, fence, seen: None }
     }
 
-    /// Resolves when the lease is ours and the fence open. `waiting` hears who holds it meanwhile.
-    pub async fn acquire(&mut self, mut waiting: impl FnMut(String)) {
+    /// Resolves when the lease is ours and the fence open. `meanwhile` hears what happens until then.
+    pub async fn acquire(&mut self, mut meanwhile: impl FnMut(Meanwhile)) {
         loop {
             match self.attempt().await {
                 Ok(Attempt::Held) => return,
-                Ok(Attempt::HeldBy(holder)) => waiting(format!("the lease, held by {holder}")),
+                Ok(Attempt::HeldBy(holder)) => meanwhile(Meanwhile::HeldBy(holder)),
                 Err(error) => {
                     let error = crate::reconcile::plain(&error);
                     tracing::warn!(lease = self.settings.name, error, "cannot take the lease, trying again");
-                    waiting(format!("the lease: {error}"));
+                    meanwhile(Meanwhile::Trouble(error));
                 }
             }
             tokio::time::sleep(crate::reconcile::jittered(self.settings.retry)).await;

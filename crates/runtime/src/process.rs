@@ -12,7 +12,7 @@ use crate::{
     admin,
     capabilities::Capabilities,
     fence::Fence,
-    lease::{self, Elector, Settings},
+    lease::{self, Elector, Meanwhile, Settings},
     metrics::Metrics,
     readiness::Readiness,
     reconcile::plain,
@@ -117,10 +117,16 @@ pub async fn operate(
 /// Campaigns, leads a term, and campaigns again when the lease was lost.
 async fn lead(runtime: &Runtime, controllers: &[Registration], mut elector: Elector, stop: &CancellationToken) {
     while !stop.is_cancelled() {
-        let campaign = runtime.readiness.wait_for("leader election");
-        let won = stop.run_until_cancelled(elector.acquire(|what| tracing::debug!("waiting for {what}"))).await;
-        // A standby is a healthy replica: it must not look unready.
-        campaign.done();
+        let mut campaign = Some(runtime.readiness.wait_for("leader election"));
+        let meanwhile = |news| match news {
+            // A standby is a healthy replica: it must not look unready, or no rollout would end.
+            Meanwhile::HeldBy(_) => campaign = None,
+            Meanwhile::Trouble(error) => {
+                campaign.get_or_insert_with(|| runtime.readiness.wait_for("leader election")).set(error);
+            }
+        };
+        let won = stop.run_until_cancelled(elector.acquire(meanwhile)).await;
+        drop(campaign);
         if won.is_none() {
             break;
         }

@@ -17,7 +17,7 @@ use kube::{Api, Client, api::PostParams, client::Body};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Elector, Settings};
+use super::{Elector, Meanwhile, Settings};
 use crate::fence::Fence;
 
 /// An API server that knows one Lease and its resourceVersion, and can be switched off.
@@ -112,11 +112,11 @@ async fn a_second_candidate_waits_until_the_lease_stood_still_for_its_duration()
     first.acquire(|_| {}).await;
     let (mut second, fence) = server.candidate("b");
     let started = Instant::now();
-    let mut heard = String::new();
-    second.acquire(|what| heard = what).await;
+    let mut heard = Vec::new();
+    second.acquire(|what| heard.push(what)).await;
     assert!(started.elapsed() >= Duration::from_secs(15), "{:?}", started.elapsed());
     assert!(started.elapsed() < Duration::from_secs(19), "{:?}", started.elapsed());
-    assert_eq!(heard, "the lease, held by a");
+    assert_eq!(heard[0], Meanwhile::HeldBy("a".to_owned()));
     assert!(writes(&fence).await);
     assert_eq!(server.holder().unwrap(), "b");
 }
