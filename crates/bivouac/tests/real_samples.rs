@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Every sample of the original systems is created on a real API server that has our CRDs and policies. What the server
 //! warns about is explained, line by line, in `sample-warnings.txt`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -124,7 +125,8 @@ fn samples() -> Option<Vec<(String, Value)>> {
     let mut objects = Vec::new();
     for (name, path) in files {
         let text = filled(&std::fs::read_to_string(path).unwrap());
-        let documents: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let documents: Vec<Value> =
+            serde_saphyr::from_multiple(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
         objects.extend(documents.into_iter().filter(Value::is_object).map(|object| (name.clone(), object)));
     }
     Some(objects)

@@ -71,6 +71,8 @@ struct Tenancy {
 
 impl Reconciler for Tenancy {
     const NAME: &'static str = "tenancy";
+    /// The Go operator and its successor write without server-side apply, under the names of their binaries.
+    const PREDECESSORS: &'static [&'static str] = &["manager", "otterscale-operator", "tenant-operator"];
     type Kind = Workspace;
     type World = World;
     type Status = WorkspaceStatus;
@@ -166,7 +168,7 @@ fn flux_api() -> GroupVersionKind {
 /// Exactly what this controller does, and no more.
 fn rbac() -> Vec<PolicyRule> {
     const READ: &[&str] = &["list", "watch"];
-    const KEEP: &[&str] = &["list", "watch", "create", "patch", "delete"];
+    const KEEP: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
     let bind = PolicyRule {
         resource_names: Some(["admin", "edit", "view"].map(str::to_owned).to_vec()),
         ..rule(&["rbac.authorization.k8s.io"], &["clusterroles"], &["bind"])
@@ -179,8 +181,10 @@ fn rbac() -> Vec<PolicyRule> {
         rule(&["tenant.otterscale.io"], &["workspaces"], READ),
         rule(&["tenant.otterscale.io"], &["workspaces"], &["patch"]),
         rule(&["tenant.otterscale.io"], &["workspaces/status"], &["patch"]),
+        // Some clusters ask for this before an owner reference may block the owner's deletion.
+        rule(&["tenant.otterscale.io"], &["workspaces/finalizers"], &["update"]),
         // Namespaces are made and labelled, never deleted: that is left to their owner's deletion.
-        rule(&[""], &["namespaces"], &["list", "watch", "create", "patch"]),
+        rule(&[""], &["namespaces"], &["get", "list", "watch", "create", "patch"]),
         rule(&[""], &["resourcequotas", "limitranges", "serviceaccounts", "configmaps"], KEEP),
         rule(&["rbac.authorization.k8s.io"], &["rolebindings"], KEEP),
         bind,

@@ -16,6 +16,7 @@ use super::{
     children::Children,
     containment::{contains, fingerprint},
     error::Error,
+    inherit::taken_over,
     plan::{Child, Only},
 };
 use crate::mirror::{Key, OWNER_LABEL};
@@ -29,6 +30,7 @@ pub(super) struct Writer {
     pub client: Client,
     /// `bivouac-NAME`
     pub manager: String,
+    pub predecessors: &'static [&'static str],
 }
 
 /// A dressed child beside what exists of it.
@@ -58,6 +60,11 @@ impl Dressed {
         Self { child, live }
     }
 
+    /// True when the object exists and was never applied by us.
+    fn is_inherited(&self) -> bool {
+        self.live.as_ref().is_some_and(|live| !live.annotations().contains_key(APPLIED_ANNOTATION))
+    }
+
     /// True when the live object already holds all of it.
     pub fn stands(&self) -> bool {
         // A terminating object cannot be repaired; the plan decides what that means.
@@ -82,7 +89,11 @@ fn entry<'a>(value: &'a mut Value, key: &str) -> &'a mut Value {
 
 impl Writer {
     /// Applies by force: fields we want are ours, fields of others stay theirs.
-    pub async fn apply(&self, child: &Child, children: &Children) -> Result<DynamicObject, Error> {
+    pub async fn apply(&self, dressed: &Dressed, children: &Children) -> Result<DynamicObject, Error> {
+        let child = &dressed.child;
+        if dressed.is_inherited() && !self.predecessors.is_empty() {
+            self.take_over(child).await?;
+        }
         let mut body = child.body.clone();
         match &child.only {
             Only::Always => {}
@@ -95,6 +106,18 @@ impl Writer {
         let applied = applied.map_err(|error| Error::api(doing("apply", &child.resource, &child.key), error))?;
         kept(children, &child.resource, applied.clone());
         Ok(applied)
+    }
+
+    /// Makes the predecessors' fields of an object ours, unless it changed meanwhile.
+    async fn take_over(&self, child: &Child) -> Result<(), Error> {
+        let wrong = |error| Error::api(doing("take over", &child.resource, &child.key), error);
+        let api = self.api(&child.resource, &child.key);
+        let Some(live) = api.get_opt(&child.key.name).await.map_err(wrong)? else { return Ok(()) };
+        if let Some(fields) = taken_over(live.managed_fields(), self.predecessors, &self.manager) {
+            let patch = json!({"metadata": {"resourceVersion": live.resource_version(), "managedFields": fields}});
+            api.patch(&child.key.name, &PatchParams::default(), &Patch::Merge(&patch)).await.map_err(wrong)?;
+        }
+        Ok(())
     }
 
     /// Deletes this very object; one that took its name since is left alone.

@@ -10,6 +10,7 @@ mod backoff;
 mod children;
 mod containment;
 mod error;
+mod inherit;
 mod pass;
 mod plan;
 mod run;
@@ -57,6 +58,8 @@ pub trait Reconciler: Send + Sync + 'static {
     const NAME: &'static str;
     /// Set only when something outside the cluster or outside ownership must be undone.
     const FINALIZER: Option<&'static str> = None;
+    /// Field managers of programs that wrote the same children before us. What they set becomes ours at the first apply.
+    const PREDECESSORS: &'static [&'static str] = &[];
 
     type Kind: Kind;
     /// Everything the plan needs to know, read before it decides.

@@ -105,7 +105,9 @@ impl<R: Reconciler> Engine<R> {
     fn surplus(&self, object: &R::Kind, stages: &[Vec<Dressed>]) -> Vec<(kube::core::ApiResource, Arc<DynamicObject>)> {
         let Some(uid) = object.uid() else { return Vec::new() };
         let planned = |resource: &kube::core::ApiResource, key: &Key| {
-            stages.iter().flatten().any(|d| d.child.resource.kind == resource.kind && d.child.key == *key)
+            stages.iter().flatten().any(|Dressed { child, .. }| {
+                (&child.resource.group, &child.resource.kind, &child.key) == (&resource.group, &resource.kind, key)
+            })
         };
         let mut owned = self.children.prunable(&uid);
         owned.retain(|(resource, live)| {
@@ -118,7 +120,7 @@ impl<R: Reconciler> Engine<R> {
     async fn execute(&self, work: Work<R::Effect>) -> Vec<Failure> {
         for stage in work.stages {
             let writes = stage.into_iter().map(|dressed| async move {
-                match self.writer.apply(&dressed.child, &self.children).await {
+                match self.writer.apply(&dressed, &self.children).await {
                     Ok(applied) => {
                         self.memory.note_stubborn(&dressed, &applied);
                         None

@@ -58,11 +58,11 @@ pub struct Setup<R: Reconciler> {
 pub async fn run<R: Reconciler>(runtime: &Runtime, build: impl FnOnce(Objects<R::Kind>) -> (R, Setup<R>)) {
     let waiting = runtime.readiness.wait_for(R::NAME);
     let own = ApiResource::erase::<R::Kind>(&());
-    waiting.set(format!(
-        "the CRD {}.{}: install it with `bivouac crds | kubectl apply --server-side -f -`",
-        own.plural, own.group
-    ));
+    let crd = format!("{}.{}", own.plural, own.group);
     let own = GroupVersionKind::gvk(&own.group, &own.version, &own.kind);
+    if runtime.capabilities.presence(&own) != Presence::Served {
+        waiting.set(format!("the CRD {crd}: install it with `bivouac crds | kubectl apply --server-side -f -`"));
+    }
     if runtime.stop.run_until_cancelled(runtime.capabilities.wait(&own, Presence::Served)).await.is_none() {
         return;
     }
@@ -123,7 +123,7 @@ fn engine<R: Reconciler>(runtime: &Runtime, reconciler: R, children: Children) -
         reconciler,
         children,
         events: Events::new(runtime.client.clone(), manager.clone(), runtime.identity.clone()),
-        writer: Writer { client: runtime.client.clone(), manager },
+        writer: Writer { client: runtime.client.clone(), manager, predecessors: R::PREDECESSORS },
         clock: runtime.clock.clone(),
         memory: Memory::default(),
     }

@@ -79,7 +79,9 @@ async fn tell(client: &Client, workspace: &Workspace) -> Result<()> {
             "message": verdict.message, "observedGeneration": 1, "lastTransitionTime": now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         })
     });
-    status["conditions"] = conditions.collect::<Vec<Value>>().into();
+    if let Some(status) = status.as_object_mut() {
+        status.insert("conditions".to_owned(), conditions.collect::<Vec<Value>>().into());
+    }
     let body = json!({
         "apiVersion": "tenant.otterscale.io/v1alpha1", "kind": "Workspace",
         "metadata": {"name": name, "uid": workspace.metadata.uid}, "status": status,
