@@ -3,10 +3,12 @@
 //! warns about is explained, line by line, in `sample-warnings.txt`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod install;
+mod operator;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use bivouac_testenv::{Options, TestCluster};
@@ -18,7 +20,6 @@ use kube::{
     Api, Client,
     api::{Patch, PatchParams},
     client::Body,
-    core::{ApiResource, DynamicObject, GroupVersionKind},
 };
 use serde_json::{Value, json};
 
@@ -33,7 +34,7 @@ async fn every_sample_is_accepted_and_every_warning_is_explained() {
     let cluster = TestCluster::start(Options { without: vec!["kwok".into()], ..Options::default() }).await.unwrap();
     let crds = bivouac_api::crds();
     cluster.install_crds(&crds).await.unwrap();
-    install_policies(&cluster.client()).await;
+    install::policies(&cluster.client()).await;
     let (mut accepted, mut warnings) = (0, BTreeSet::new());
     for (file, object) in samples {
         let Some(place) = Place::of(&object, &crds) else { continue };
@@ -95,19 +96,6 @@ async fn create(client: &Client, place: &Place, object: Value) -> Result<Vec<Str
     // 299 - "the text"
     let text = |header: &str| Some(header.split_once('"')?.1.strip_suffix('"')?.replace("\\\"", "\""));
     Ok(headers.filter_map(text).collect())
-}
-
-async fn install_policies(client: &Client) {
-    for policy in bivouac_tenancy::policies::validating().into_iter().chain(bivouac_tenancy::policies::mutating()) {
-        let kind = policy["kind"].as_str().unwrap();
-        let gvk = GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", kind);
-        let plural = kind.to_lowercase().replace("policy", "policies").replace("policiesbinding", "policybindings");
-        let api = Api::<DynamicObject>::all_with(client.clone(), &ApiResource::from_gvk_with_plural(&gvk, &plural));
-        let name = policy["metadata"]["name"].as_str().unwrap();
-        api.patch(name, &PatchParams::apply("samples"), &Patch::Apply(&policy)).await.unwrap();
-    }
-    // Policies become active a moment after they are stored.
-    tokio::time::sleep(Duration::from_secs(2)).await;
 }
 
 /// All objects of all sample files, as (project/file, object), with the upstream tests' placeholders filled in.

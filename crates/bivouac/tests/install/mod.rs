@@ -63,3 +63,22 @@ pub fn fails(output: Output) -> String {
     assert!(!output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
+
+/// The policies alone, without the chart.
+pub async fn policies(client: &kube::Client) {
+    use kube::{
+        Api,
+        api::{Patch, PatchParams},
+        core::{ApiResource, DynamicObject, GroupVersionKind},
+    };
+    for policy in bivouac_tenancy::policies::validating().into_iter().chain(bivouac_tenancy::policies::mutating()) {
+        let kind = policy["kind"].as_str().unwrap();
+        let gvk = GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", kind);
+        let plural = kind.to_lowercase().replace("policy", "policies").replace("policiesbinding", "policybindings");
+        let api = Api::<DynamicObject>::all_with(client.clone(), &ApiResource::from_gvk_with_plural(&gvk, &plural));
+        let name = policy["metadata"]["name"].as_str().unwrap();
+        api.patch(name, &PatchParams::apply("test"), &Patch::Apply(&policy)).await.unwrap();
+    }
+    // Policies become active a moment after they are stored.
+    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+}

@@ -3,7 +3,10 @@
 
 use serde_json::{Value, json};
 
-use crate::tenant::{HASH_MARK, MEMBER_LABEL_PREFIX, PROTECTION_ANNOTATION};
+use crate::{
+    build::RECONCILER,
+    tenant::{HASH_MARK, MEMBER_LABEL_PREFIX, PROTECTION_ANNOTATION},
+};
 
 /// Stands for the operator's own user name until an installation fills it in.
 pub const OPERATOR_USER: &str = "OPERATOR_USER";
@@ -17,7 +20,7 @@ const COLLECTOR: &str =
 
 /// The policies that every supported cluster can enforce, each with its binding.
 pub fn validating() -> Vec<Value> {
-    [membership(), protection()]
+    [membership(), protection(), helm_releases(), kustomizations()]
         .into_iter()
         .flat_map(|(name, spec)| {
             let kind = "ValidatingAdmissionPolicy";
@@ -97,6 +100,51 @@ fn protection() -> (&'static str, Value) {
         }],
     });
     ("workspace-protection.tenant.otterscale.io", spec)
+}
+
+/// A HelmRelease in a Workspace works with the Workspace's own rights and in its own namespace only.
+fn helm_releases() -> (&'static str, Value) {
+    let places = ["targetNamespace", "storageNamespace", "chart.?spec.?sourceRef.?namespace", "chartRef.?namespace"];
+    let spec = within_workspaces("helm.toolkit.fluxcd.io", "helmreleases", &places);
+    ("workspace-helmrelease.tenant.otterscale.io", spec)
+}
+
+/// The same for a Kustomization.
+fn kustomizations() -> (&'static str, Value) {
+    let places = ["targetNamespace", "sourceRef.?namespace"];
+    let spec = within_workspaces("kustomize.toolkit.fluxcd.io", "kustomizations", &places);
+    ("workspace-kustomization.tenant.otterscale.io", spec)
+}
+
+/// Flux objects in namespaces of Workspaces: our account, no other cluster, and `places` name no other namespace.
+fn within_workspaces(group: &str, resource: &str, places: &[&str]) -> Value {
+    let rule = |expression: String, message: &str| json!({"expression": expression, "message": message, "reason": "Forbidden"});
+    let mut validations = vec![
+        rule(
+            format!("object.spec.?serviceAccountName.orValue('') == '{RECONCILER}'"),
+            &format!("in a Workspace, spec.serviceAccountName must be {RECONCILER}"),
+        ),
+        rule("!has(object.spec.kubeConfig)".to_owned(), "in a Workspace, spec.kubeConfig must not be set"),
+        rule(
+            "object.spec.?dependsOn.orValue([]).all(d, d.?namespace.orValue(request.namespace) == request.namespace)"
+                .to_owned(),
+            "in a Workspace, spec.dependsOn must not name another namespace",
+        ),
+    ];
+    validations.extend(places.iter().map(|place| {
+        let message = format!("in a Workspace, spec.{} must not name another namespace", place.replace('?', ""));
+        rule(format!("object.spec.?{place}.orValue(request.namespace) == request.namespace"), &message)
+    }));
+    json!({
+        "failurePolicy": "Fail",
+        "matchConstraints": {
+            "namespaceSelector": {"matchLabels": {"app.kubernetes.io/component": "workspace"}},
+            "resourceRules": [on(group, "*", resource, &["CREATE", "UPDATE"])],
+        },
+        // What is on its way out must be able to lose its finalizers.
+        "matchConditions": [{"name": "not-deleting", "expression": "!has(object.metadata.deletionTimestamp)"}],
+        "validations": validations,
+    })
 }
 
 /// Labels `user.otterscale.io/<subject>` mirror the members. Hashed ones, for subjects that are no label key, are the
