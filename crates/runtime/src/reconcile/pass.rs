@@ -17,10 +17,10 @@ use super::{
     apply::{Dressed, Writer},
     children::{Children, Failure},
     error::Error,
-    plan::Plan,
+    plan::{Plan, Truth},
     status,
 };
-use crate::{events::Events, mirror::Key};
+use crate::{events::Events, metrics::Metrics, mirror::Key};
 
 /// A plan settles in two rounds: one that writes, one that finds nothing left. More happen when somebody
 /// interferes; many more mean that a plan contradicts itself.
@@ -37,6 +37,7 @@ pub(super) struct Engine<R> {
     pub writer: Writer,
     pub events: Events,
     pub clock: Arc<dyn bivouac_core::clock::Clock>,
+    pub metrics: Arc<Metrics>,
     /// What we wrote and may not have seen come back yet.
     pub memory: Memory,
 }
@@ -44,6 +45,13 @@ pub(super) struct Engine<R> {
 type PlanOf<R> = Plan<<R as Reconciler>::Status, <R as Reconciler>::Effect>;
 
 impl<R: Reconciler> Engine<R> {
+    /// Forgets an object that is gone.
+    pub fn forget(&self, key: &Key) {
+        let before = self.memory.said(key, None);
+        self.metrics.ready(R::NAME, before, None);
+        self.memory.statuses.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+
     /// Returns how long to wait before looking again; `None` waits for a change.
     pub async fn pass(&self, object: &R::Kind) -> Result<Option<Duration>, Error> {
         let deleting = object.meta().deletion_timestamp.is_some();
@@ -175,6 +183,9 @@ impl<R: Reconciler> Engine<R> {
 
     async fn tell(&self, object: &R::Kind, plan: &PlanOf<R>, now: Timestamp) -> Result<(), Error> {
         let Some(wanted) = &plan.status else { return Ok(()) };
+        let ready = plan.conditions.iter().find(|verdict| verdict.type_ == "Ready").map(|verdict| verdict.status);
+        let before = self.memory.said(&Key::of(object), ready);
+        self.metrics.ready(R::NAME, before, ready);
         let wanted = serde_json::to_value(wanted).unwrap_or_default();
         let live = self.memory.status(object);
         let generation = object.meta().generation;
@@ -216,10 +227,19 @@ fn has_finalizer<K: Resource>(object: &K, finalizer: &str) -> bool {
 /// Short-lived knowledge about our own writes. Losing it costs requests, never correctness.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    /// UID → the status we wrote, until the watch shows that version or a later one.
-    statuses: Mutex<HashMap<String, (u64, Value)>>,
+    /// The status we wrote, until the watch shows that version or a later one.
+    statuses: Mutex<HashMap<Key, Written>>,
+    /// What each object last said about its readiness.
+    readiness: Mutex<HashMap<Key, Truth>>,
     /// Children that the server keeps in another form than we asked for: written once per version of theirs.
     stubborn: Mutex<HashMap<(String, Key), (Value, String)>>,
+}
+
+#[derive(Debug)]
+struct Written {
+    uid: Option<String>,
+    version: u64,
+    status: Value,
 }
 
 impl Memory {
@@ -227,11 +247,11 @@ impl Memory {
     fn status<K: super::Kind>(&self, object: &K) -> Option<Value> {
         let seen = version(object.meta().resource_version.as_deref());
         let mut statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
-        let uid = object.uid().unwrap_or_default();
-        match statuses.get(&uid) {
-            Some((written, status)) if *written > seen => Some(status.clone()),
+        let key = Key::of(object);
+        match statuses.get(&key) {
+            Some(written) if written.version > seen && written.uid == object.uid() => Some(written.status.clone()),
             _ => {
-                statuses.remove(&uid);
+                statuses.remove(&key);
                 drop(statuses);
                 serde_json::to_value(object).ok()?.get_mut("status").map(Value::take)
             }
@@ -239,16 +259,21 @@ impl Memory {
     }
 
     fn wrote_status(&self, written: &DynamicObject) {
-        let (Some(uid), status) = (written.uid(), written.data.get("status").cloned().unwrap_or_default()) else {
-            return;
+        let entry = Written {
+            uid: written.uid(),
+            version: version(written.metadata.resource_version.as_deref()),
+            status: written.data.get("status").cloned().unwrap_or_default(),
         };
-        let entry = (version(written.metadata.resource_version.as_deref()), status);
-        self.statuses.lock().unwrap_or_else(PoisonError::into_inner).insert(uid, entry);
+        self.statuses.lock().unwrap_or_else(PoisonError::into_inner).insert(Key::of(written), entry);
     }
 
-    /// Forgets an object that is gone.
-    pub fn forget(&self, uid: &str) {
-        self.statuses.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
+    /// Notes what an object says of its readiness and returns what it said before.
+    fn said(&self, key: &Key, ready: Option<Truth>) -> Option<Truth> {
+        let mut readiness = self.readiness.lock().unwrap_or_else(PoisonError::into_inner);
+        match ready {
+            Some(ready) => readiness.insert(key.clone(), ready),
+            None => readiness.remove(key),
+        }
     }
 
     fn note_stubborn(&self, dressed: &Dressed, applied: &DynamicObject) {

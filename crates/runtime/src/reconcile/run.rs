@@ -96,14 +96,22 @@ pub async fn run<R: Reconciler>(runtime: &Runtime, build: impl FnOnce(Objects<R:
         .reconcile_on(triggers)
         .reconcile_all_on(coming)
         .graceful_shutdown_on(runtime.stop.clone().cancelled_owned())
-        .run(Guarded::reconcile, Guarded::error_policy, engine)
+        .run(Guarded::reconcile, Guarded::error_policy, engine.clone())
         .for_each(|result| {
-            if let Err(controller::Error::QueueError(error)) = result {
-                tracing::warn!(controller = R::NAME, %error, "watch interrupted, trying again");
+            match result {
+                Err(controller::Error::QueueError(error)) => {
+                    tracing::warn!(controller = R::NAME, %error, "watch interrupted, trying again");
+                }
+                // It was deleted; that is how we hear of it.
+                Err(controller::Error::ObjectNotFound(gone)) => {
+                    engine.forget(&Key::new(gone.namespace.as_deref().unwrap_or_default(), &gone.name))
+                }
+                _ => {}
             }
             std::future::ready(())
         })
         .await;
+    runtime.metrics.silence(R::NAME);
 }
 
 /// Waits for the children's lists, and says meanwhile what is missing.
@@ -125,6 +133,7 @@ fn engine<R: Reconciler>(runtime: &Runtime, reconciler: R, children: Children) -
         events: Events::new(runtime.client.clone(), manager.clone(), runtime.identity.clone()),
         writer: Writer { client: runtime.client.clone(), manager, predecessors: R::PREDECESSORS },
         clock: runtime.clock.clone(),
+        metrics: runtime.metrics.clone(),
         memory: Memory::default(),
     }
 }
@@ -145,6 +154,11 @@ struct Guarded<R: Reconciler> {
 }
 
 impl<R: Reconciler> Guarded<R> {
+    fn forget(&self, key: &Key) {
+        self.engine.forget(key);
+        self.backoff.succeeded(key);
+    }
+
     async fn reconcile(object: Arc<DeserializeGuard<R::Kind>>, this: Arc<Self>) -> Result<Action, Error> {
         let key = Key::of(&*object);
         let span =
@@ -172,9 +186,6 @@ impl<R: Reconciler> Guarded<R> {
         };
         self.runtime.metrics.pass(R::NAME, outcome, started.elapsed());
         tracing::debug!(outcome = outcome.as_str(), "pass ended");
-        if object.meta().deletion_timestamp.is_some() {
-            self.engine.memory.forget(&object.uid().unwrap_or_default());
-        }
         result.map(|again| {
             self.backoff.succeeded(key);
             Action::requeue(again.unwrap_or_else(|| jittered(RESYNC)))
