@@ -40,6 +40,11 @@ use super::NetworkIsolation;
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
+// A rule on the field alone does not see it come or go.
+#[x_kube(validation = (
+    "has(self.namespace) == has(oldSelf.namespace)",
+    "namespace is immutable: it cannot be set or removed later"
+))]
 pub struct WorkspaceSpec {
     /// Namespace that belongs to the workspace. It is made, and deleted with the workspace. When empty, a name is
     /// chosen. It never changes.

@@ -59,9 +59,15 @@ async fn the_namespace_cannot_be_changed() {
     let stage = Stage::shared().await;
     let name = stage.name("fixed");
     stage.create(&name, json!({"namespace": name})).await;
-    let moved = json!({"spec": {"namespace": format!("{name}-b")}});
-    let said = stage.workspaces().patch(&name, &PatchParams::default(), &Patch::Merge(moved)).await.unwrap_err();
-    assert!(said.to_string().contains("namespace is immutable"), "{said}");
+    let unnamed = stage.name("unnamed");
+    stage.create(&unnamed, json!({})).await;
+    let changes =
+        [(&name, json!(format!("{name}-b"))), (&name, Value::Null), (&unnamed, json!(format!("{unnamed}-b")))];
+    for (name, namespace) in changes {
+        let change = json!({"spec": {"namespace": namespace}});
+        let said = stage.workspaces().patch(name, &PatchParams::default(), &Patch::Merge(change)).await.unwrap_err();
+        assert!(said.to_string().contains("namespace is immutable"), "{said}");
+    }
 }
 
 /// Asks the server what it would say; nothing is stored.
