@@ -43,8 +43,9 @@ async fn three_hundred_workspaces_settle_and_then_nothing_is_written() {
     println!("requests: {requests:?}");
     assert_eq!(requests.get("patch"), Some(&(7 * WORKSPACES)), "six children and one status each");
     assert_eq!(requests.get("create"), Some(&WORKSPACES), "one event each");
-    let reads = ["get", "list", "watch"].iter().filter_map(|verb| requests.get(*verb)).sum::<usize>();
-    assert!(reads < 40, "reads do not grow with the number of objects: {requests:?}");
+    // A busy server may close watches; opening them again is not a read of objects.
+    let reads = ["get", "list"].iter().filter_map(|verb| requests.get(*verb)).sum::<usize>();
+    assert!(reads < 20, "reads do not grow with the number of objects: {requests:?}");
 
     tokio::time::sleep(STEADY).await;
     assert_eq!(writes(&count(&log)), writes(&requests), "the steady state writes nothing");
