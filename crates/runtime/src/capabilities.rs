@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use futures::{Stream, StreamExt, TryStreamExt, future::Either};
+use futures::{Stream, StreamExt, future::Either};
 use http::Request;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
@@ -99,20 +99,31 @@ impl Capabilities {
 
     /// Keeps the answers fresh until dropped.
     pub async fn follow(self, client: Client) {
+        futures::future::join(self.watch_crds(&client), self.keep_fresh(&client)).await;
+    }
+
+    async fn watch_crds(&self, client: &Client) {
         let crds = Api::<PartialObjectMeta<CustomResourceDefinition>>::all(client.clone());
-        let watching = watcher(crds, watcher::Config::default())
-            .default_backoff()
-            .touched_objects()
-            .try_filter(|crd| std::future::ready(self.concerns(&crd.name_any())))
-            .for_each(|crd| {
-                if let Err(error) = crd {
-                    tracing::debug!(%error, "cannot watch CRDs; optional APIs are looked up every ten minutes only");
-                } else {
+        let mut events = std::pin::pin!(watcher(crds, watcher::Config::default()).default_backoff());
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(watcher::Event::Apply(crd) | watcher::Event::Delete(crd)) if self.concerns(&crd.name_any()) => {
                     self.changed.notify_one();
                 }
-                std::future::ready(())
-            });
-        futures::future::join(watching, self.keep_fresh(&client)).await;
+                // What changed before the watch began is not told by it.
+                Ok(watcher::Event::InitDone) => self.refresh_or_warn(client).await,
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::debug!(%error, "cannot watch CRDs; optional APIs are looked up every ten minutes only");
+                }
+            }
+        }
+    }
+
+    async fn refresh_or_warn(&self, client: &Client) {
+        if let Err(error) = self.refresh(client).await {
+            tracing::warn!(%error, "discovery failed; the known APIs stay as they were");
+        }
     }
 
     async fn keep_fresh(&self, client: &Client) {
@@ -124,9 +135,7 @@ impl Capabilities {
             };
             for delay in delays {
                 tokio::time::sleep(*delay).await;
-                if let Err(error) = self.refresh(client).await {
-                    tracing::warn!(%error, "discovery failed; the known APIs stay as they were");
-                }
+                self.refresh_or_warn(client).await;
             }
         }
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{
     Kind,
-    children::Children,
+    children::{Children, unpacked},
     containment::{contains, fingerprint},
     error::Error,
     inherit::taken_over,
@@ -69,8 +69,7 @@ impl Dressed {
     pub fn stands(&self) -> bool {
         // A terminating object cannot be repaired; the plan decides what that means.
         self.live.as_ref().is_some_and(|live| {
-            live.metadata.deletion_timestamp.is_none()
-                && serde_json::to_value(&**live).is_ok_and(|live| contains(&live, &self.child.body))
+            live.metadata.deletion_timestamp.is_none() && contains(&unpacked(live), &self.child.body)
         })
     }
 }

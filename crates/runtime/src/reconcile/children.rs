@@ -9,6 +9,7 @@ use kube::{
     core::{ApiResource, DynamicObject, GroupVersionKind},
     runtime::{reflector::ObjectRef, watcher},
 };
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{Kind, error::Error, plan::Child};
@@ -59,35 +60,35 @@ pub struct Live<'a> {
 impl Children {
     /// Watches a child kind that every cluster has, narrowed by a label selector.
     pub fn kind<K: Kind>(self, selector: Option<&str>) -> Self {
-        self.shelf(ApiResource::erase::<K>(&()), selector, None, true)
+        self.shelf::<K>(|shelf| Shelf { selector: selector.map(str::to_owned), ..shelf })
     }
 
     /// Watches all objects of a child kind and never deletes one, not even a surplus one.
     pub fn precious<K: Kind>(self) -> Self {
-        self.shelf(ApiResource::erase::<K>(&()), None, None, false)
+        self.shelf::<K>(|shelf| Shelf { prune: false, ..shelf })
     }
 
     /// Watches a child kind while its API is served.
     pub fn optional<K: Kind>(self, selector: Option<&str>, capabilities: &Capabilities) -> Self {
-        self.shelf(ApiResource::erase::<K>(&()), selector, Some(capabilities.clone()), true)
+        let (selector, optional) = (selector.map(str::to_owned), Some(capabilities.clone()));
+        self.shelf::<K>(|shelf| Shelf { selector, optional, ..shelf })
     }
 
     /// Reads all objects of a kind that is nobody's child, while its API is served.
     pub fn reads<K: Kind>(self, capabilities: &Capabilities) -> Self {
-        self.shelf(ApiResource::erase::<K>(&()), None, Some(capabilities.clone()), false)
+        let optional = Some(capabilities.clone());
+        self.shelf::<K>(|shelf| {
+            let mirror = Mirror::new(shelf.mirror.name(), |_| {});
+            Shelf { mirror, optional, prune: false, ..shelf }
+        })
     }
 
-    fn shelf(
-        mut self,
-        resource: ApiResource,
-        selector: Option<&str>,
-        optional: Option<Capabilities>,
-        prune: bool,
-    ) -> Self {
-        let mirror = Mirror::new(resource.plural.clone(), |_| {});
+    fn shelf<K: Kind>(mut self, shape: impl FnOnce(Shelf) -> Shelf) -> Self {
+        let resource = ApiResource::erase::<K>(&());
         let key = GroupKind(resource.group.clone(), resource.kind.clone());
-        let shelf = Shelf { resource, mirror, selector: selector.map(str::to_owned), optional, prune };
-        self.0.insert(key, Arc::new(shelf));
+        let mirror = Mirror::new(resource.plural.clone(), pack);
+        let usual = Shelf { resource, mirror, selector: None, optional: None, prune: true };
+        self.0.insert(key, Arc::new(shape(usual)));
         self
     }
 
@@ -164,6 +165,31 @@ impl Children {
     pub(super) fn look<'a>(&'a self, failures: &'a [Failure]) -> Live<'a> {
         Live { children: self, failures }
     }
+}
+
+/// Children are kept as text: a tree of small maps takes ten times the room. What a child reports in its status is its
+/// own affair; we compare only what we ask for.
+fn pack(child: &mut DynamicObject) {
+    if let Some(fields) = child.data.as_object_mut() {
+        fields.remove("status");
+        child.data = Value::String(child.data.to_string());
+    }
+}
+
+/// The whole object, whether packed or as the server sent it.
+pub(super) fn unpacked(child: &DynamicObject) -> Value {
+    let mut whole = match &child.data {
+        Value::String(text) => serde_json::from_str(text).unwrap_or_default(),
+        data => data.clone(),
+    };
+    if let (Some(fields), Ok(metadata)) = (whole.as_object_mut(), serde_json::to_value(&child.metadata)) {
+        fields.insert("metadata".to_owned(), metadata);
+        if let Some(types) = &child.types {
+            fields.insert("apiVersion".to_owned(), types.api_version.clone().into());
+            fields.insert("kind".to_owned(), types.kind.clone().into());
+        }
+    }
+    whole
 }
 
 fn owners_of<K: Kind>(change: Change<DynamicObject>) -> impl Stream<Item = ObjectRef<K>> {
@@ -243,7 +269,7 @@ impl Live<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::owners_of;
+    use super::{owners_of, pack, unpacked};
     use crate::{mirror::Change, reconcile::Kind};
     use futures::{FutureExt, StreamExt};
     use k8s_openapi::api::{apps::v1::ReplicaSet, core::v1::Node};
@@ -264,6 +290,19 @@ mod tests {
         }]);
         let change = Change { before: None, after: Some(Arc::new(child)) };
         owners_of::<K>(change).collect::<Vec<_>>().now_or_never().unwrap()
+    }
+
+    #[test]
+    fn packing_loses_nothing_but_the_status() {
+        let text =
+            r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","labels":{"b":"c"}},"data":{"x":"y"}}"#;
+        let whole: serde_json::Value = serde_json::from_str(text).unwrap();
+        let mut child: DynamicObject = serde_json::from_value(whole.clone()).unwrap();
+        assert_eq!(unpacked(&child), whole);
+        child.data["status"] = serde_json::json!({"used": 1});
+        pack(&mut child);
+        pack(&mut child);
+        assert_eq!(unpacked(&child), whole);
     }
 
     #[test]
