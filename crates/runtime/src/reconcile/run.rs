@@ -74,6 +74,7 @@ pub async fn run<R: Reconciler>(runtime: &Runtime, build: impl FnOnce(Objects<R:
         return;
     }
     waiting.done();
+    tracing::info!(controller = R::NAME, "controller runs");
 
     let coming = futures::stream::select(setup.children.comings_and_goings(), runtime.capabilities.changes());
     let touched = setup.children.owners_touched::<R::Kind>().map(guarded_ref);
