@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Every sample of the original systems is created on a real API server that has our CRDs and policies. What the server
 //! warns about is explained, line by line, in `sample-warnings.txt`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod install;
 mod operator;

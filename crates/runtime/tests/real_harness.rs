@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The harness against a real API server: finalizers and effects through every crash, and servers that answer badly.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod camps;
 

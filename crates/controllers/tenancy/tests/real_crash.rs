@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The operator dies at its n-th write, for every n, before the write left or after it arrived. A second operator
 //! then leads to the same end as an undisturbed one.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use std::{
     sync::{

@@ -11,6 +11,7 @@ mod children;
 mod containment;
 mod error;
 mod inherit;
+mod memory;
 mod pass;
 mod plan;
 mod run;

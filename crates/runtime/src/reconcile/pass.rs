@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One pass over one object: look, plan, write the difference, look again, tell.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use futures::StreamExt;
 use jiff::Timestamp;
-use kube::{Resource, ResourceExt, core::DynamicObject};
-use serde_json::Value;
+use kube::{
+    Resource, ResourceExt,
+    core::{ApiResource, DynamicObject},
+};
 
 use super::{
     Reconciler,
     apply::{Dressed, Writer},
     children::{Children, Failure},
     error::Error,
-    plan::{Plan, Truth},
+    memory::Memory,
+    plan::Plan,
     status,
 };
 use crate::{events::Events, metrics::Metrics, mirror::Key};
@@ -49,7 +48,7 @@ impl<R: Reconciler> Engine<R> {
     pub fn forget(&self, key: &Key) {
         let before = self.memory.said(key, None);
         self.metrics.ready(R::NAME, before, None);
-        self.memory.statuses.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+        self.memory.forget_status(key);
     }
 
     /// Returns how long to wait before looking again; `None` waits for a change.
@@ -110,9 +109,9 @@ impl<R: Reconciler> Engine<R> {
     }
 
     /// Children that are ours, by label or by controller reference, and that no stage names any more.
-    fn surplus(&self, object: &R::Kind, stages: &[Vec<Dressed>]) -> Vec<(kube::core::ApiResource, Arc<DynamicObject>)> {
+    fn surplus(&self, object: &R::Kind, stages: &[Vec<Dressed>]) -> Vec<(ApiResource, Arc<DynamicObject>)> {
         let Some(uid) = object.uid() else { return Vec::new() };
-        let planned = |resource: &kube::core::ApiResource, key: &Key| {
+        let planned = |resource: &ApiResource, key: &Key| {
             stages.iter().flatten().any(|Dressed { child, .. }| {
                 (&child.resource.group, &child.resource.kind, &child.key) == (&resource.group, &resource.kind, key)
             })
@@ -206,7 +205,7 @@ impl<R: Reconciler> Engine<R> {
 /// What a round has to do.
 struct Work<Effect> {
     stages: Vec<Vec<Dressed>>,
-    surplus: Vec<(kube::core::ApiResource, Arc<DynamicObject>)>,
+    surplus: Vec<(ApiResource, Arc<DynamicObject>)>,
     effects: Vec<Effect>,
 }
 
@@ -222,83 +221,4 @@ async fn collect(tasks: impl Iterator<Item = impl Future<Output = Option<Failure
 
 fn has_finalizer<K: Resource>(object: &K, finalizer: &str) -> bool {
     object.finalizers().iter().any(|name| name == finalizer)
-}
-
-/// Short-lived knowledge about our own writes. Losing it costs requests, never correctness.
-#[derive(Debug, Default)]
-pub(super) struct Memory {
-    /// The status we wrote, until the watch shows that version or a later one.
-    statuses: Mutex<HashMap<Key, Written>>,
-    /// What each object last said about its readiness.
-    readiness: Mutex<HashMap<Key, Truth>>,
-    /// Children that the server keeps in another form than we asked for: written once per version of theirs.
-    stubborn: Mutex<HashMap<(String, Key), (Value, String)>>,
-}
-
-#[derive(Debug)]
-struct Written {
-    uid: Option<String>,
-    version: u64,
-    status: Value,
-}
-
-impl Memory {
-    /// The newest status we know: the object's own, or what we wrote since.
-    fn status<K: super::Kind>(&self, object: &K) -> Option<Value> {
-        let seen = version(object.meta().resource_version.as_deref());
-        let mut statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = Key::of(object);
-        match statuses.get(&key) {
-            Some(written) if written.version > seen && written.uid == object.uid() => Some(written.status.clone()),
-            _ => {
-                statuses.remove(&key);
-                drop(statuses);
-                serde_json::to_value(object).ok()?.get_mut("status").map(Value::take)
-            }
-        }
-    }
-
-    fn wrote_status(&self, written: &DynamicObject) {
-        let entry = Written {
-            uid: written.uid(),
-            version: version(written.metadata.resource_version.as_deref()),
-            status: written.data.get("status").cloned().unwrap_or_default(),
-        };
-        self.statuses.lock().unwrap_or_else(PoisonError::into_inner).insert(Key::of(written), entry);
-    }
-
-    /// Notes what an object says of its readiness and returns what it said before.
-    fn said(&self, key: &Key, ready: Option<Truth>) -> Option<Truth> {
-        let mut readiness = self.readiness.lock().unwrap_or_else(PoisonError::into_inner);
-        match ready {
-            Some(ready) => readiness.insert(key.clone(), ready),
-            None => readiness.remove(key),
-        }
-    }
-
-    fn note_stubborn(&self, dressed: &Dressed, applied: &DynamicObject) {
-        let id = (dressed.child.resource.kind.clone(), dressed.child.key.clone());
-        let after = Dressed { child: dressed.child.clone(), live: Some(Arc::new(applied.clone())) };
-        let mut stubborn = self.stubborn.lock().unwrap_or_else(PoisonError::into_inner);
-        if after.stands() {
-            stubborn.remove(&id);
-        } else {
-            tracing::debug!(kind = id.0, object = %id.1, "the server keeps this object in another form than applied");
-            stubborn.insert(id, (dressed.child.body.clone(), applied.resource_version().unwrap_or_default()));
-        }
-    }
-
-    /// We applied exactly this, and the object has not changed since.
-    fn is_stubborn(&self, dressed: &Dressed) -> bool {
-        let id = (dressed.child.resource.kind.clone(), dressed.child.key.clone());
-        let stubborn = self.stubborn.lock().unwrap_or_else(PoisonError::into_inner);
-        stubborn.get(&id).is_some_and(|(body, version)| {
-            *body == dressed.child.body
-                && dressed.live.as_ref().and_then(|live| live.resource_version()).as_ref() == Some(version)
-        })
-    }
-}
-
-fn version(text: Option<&str>) -> u64 {
-    text.and_then(|text| text.parse().ok()).unwrap_or_default()
 }

@@ -24,7 +24,8 @@ use super::{
     backoff::{Backoff, jittered},
     children::Children,
     error::{Category, Error},
-    pass::{Engine, Memory},
+    memory::Memory,
+    pass::Engine,
     plan::Note,
 };
 use crate::{Runtime, capabilities::Presence, events::Events, metrics::Outcome, mirror::Key, readiness::Waiting};

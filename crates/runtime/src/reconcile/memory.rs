@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a controller remembers of its own writes.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use kube::{ResourceExt, core::DynamicObject};
+use serde_json::Value;
+
+use super::{Kind, apply::Dressed, plan::Truth};
+use crate::mirror::Key;
+
+/// Short-lived knowledge about our own writes. Losing it costs requests, never correctness.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// The status we wrote, until the watch shows that version or a later one.
+    statuses: Mutex<HashMap<Key, Written>>,
+    /// What each object last said about its readiness.
+    readiness: Mutex<HashMap<Key, Truth>>,
+    /// Children that the server keeps in another form than we asked for: written once per version of theirs.
+    stubborn: Mutex<HashMap<(String, Key), (Value, String)>>,
+}
+
+#[derive(Debug)]
+struct Written {
+    uid: Option<String>,
+    version: u64,
+    status: Value,
+}
+
+impl Memory {
+    /// The newest status we know: the object's own, or what we wrote since.
+    pub fn status<K: Kind>(&self, object: &K) -> Option<Value> {
+        let seen = version(object.meta().resource_version.as_deref());
+        let mut statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = Key::of(object);
+        match statuses.get(&key) {
+            Some(written) if written.version > seen && written.uid == object.uid() => Some(written.status.clone()),
+            _ => {
+                statuses.remove(&key);
+                drop(statuses);
+                serde_json::to_value(object).ok()?.get_mut("status").map(Value::take)
+            }
+        }
+    }
+
+    pub fn wrote_status(&self, written: &DynamicObject) {
+        let entry = Written {
+            uid: written.uid(),
+            version: version(written.metadata.resource_version.as_deref()),
+            status: written.data.get("status").cloned().unwrap_or_default(),
+        };
+        self.statuses.lock().unwrap_or_else(PoisonError::into_inner).insert(Key::of(written), entry);
+    }
+
+    /// Forgets the status of an object that is gone.
+    pub fn forget_status(&self, key: &Key) {
+        self.statuses.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+
+    /// Notes what an object says of its readiness and returns what it said before.
+    pub fn said(&self, key: &Key, ready: Option<Truth>) -> Option<Truth> {
+        let mut readiness = self.readiness.lock().unwrap_or_else(PoisonError::into_inner);
+        match ready {
+            Some(ready) => readiness.insert(key.clone(), ready),
+            None => readiness.remove(key),
+        }
+    }
+
+    pub fn note_stubborn(&self, dressed: &Dressed, applied: &DynamicObject) {
+        let id = (dressed.child.resource.kind.clone(), dressed.child.key.clone());
+        let after = Dressed { child: dressed.child.clone(), live: Some(Arc::new(applied.clone())) };
+        let mut stubborn = self.stubborn.lock().unwrap_or_else(PoisonError::into_inner);
+        if after.stands() {
+            stubborn.remove(&id);
+        } else {
+            tracing::debug!(kind = id.0, object = %id.1, "the server keeps this object in another form than applied");
+            stubborn.insert(id, (dressed.child.body.clone(), applied.resource_version().unwrap_or_default()));
+        }
+    }
+
+    /// We applied exactly this, and the object has not changed since.
+    pub fn is_stubborn(&self, dressed: &Dressed) -> bool {
+        let id = (dressed.child.resource.kind.clone(), dressed.child.key.clone());
+        let stubborn = self.stubborn.lock().unwrap_or_else(PoisonError::into_inner);
+        stubborn.get(&id).is_some_and(|(body, version)| {
+            *body == dressed.child.body
+                && dressed.live.as_ref().and_then(|live| live.resource_version()).as_ref() == Some(version)
+        })
+    }
+}
+
+fn version(text: Option<&str>) -> u64 {
+    text.and_then(|text| text.parse().ok()).unwrap_or_default()
+}
