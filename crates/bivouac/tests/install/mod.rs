@@ -26,7 +26,15 @@ pub async fn cluster() -> TestCluster {
 
 /// Installs both charts and gives the identity of the operator's pods.
 pub async fn install(cluster: &TestCluster, set: &[&str]) -> Identity {
-    succeeds(helm(cluster, &["install", "bivouac-crds", CRD_CHART, "--create-namespace"]).await);
+    install_crds(cluster, &[]).await;
+    install_operator(cluster, set).await
+}
+
+pub async fn install_crds(cluster: &TestCluster, flags: &[&str]) {
+    succeeds(helm(cluster, &[&["install", "bivouac-crds", CRD_CHART, "--create-namespace"], flags].concat()).await);
+}
+
+pub async fn install_operator(cluster: &TestCluster, set: &[&str]) -> Identity {
     let mut args = vec!["install", "bivouac", CHART, "--set", IMAGE];
     args.extend(set.iter().flat_map(|value| ["--set", *value]));
     succeeds(helm(cluster, &args).await);
@@ -35,7 +43,7 @@ pub async fn install(cluster: &TestCluster, set: &[&str]) -> Identity {
 }
 
 /// A server with a mutating policy refuses objects of a new kind until it has read the kind's schema.
-async fn workspaces_are_served(cluster: &TestCluster) {
+pub async fn workspaces_are_served(cluster: &TestCluster) {
     let json = json!({
         "apiVersion": "tenant.otterscale.io/v1alpha1", "kind": "Workspace", "metadata": {"name": "probe"},
         "spec": {"members": [{"role": "admin", "subject": "probe"}]},
