@@ -22,6 +22,7 @@
 //! 5. If the disk refuses, the log is cut back to its last safe length, the events after `visible` are taken back,
 //!    every waiting commit fails, and the store is read-only until it is opened again.
 
+mod disk;
 mod space;
 mod state;
 mod stored;
@@ -31,11 +32,13 @@ mod watch;
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use tokio::sync::watch::Sender;
 
+pub use disk::{FORMAT, Fault, FileKind, OpenError, Reader, Record};
+use disk::{Queue, Writer};
 use space::Misfit;
 use state::State;
 pub use stored::{Draft, Keyspace, Pairs, PairsIter, Stored, Tags};
@@ -51,12 +54,15 @@ pub struct Limits {
     pub events: usize,
     /// Bytes per keyspace, of versions that only the history still holds.
     pub bytes: usize,
+    /// How long a log on disk grows before a snapshot replaces it.
+    pub log_bytes: u64,
 }
 
-/// A store. Clones are the same store.
+/// A store. Clones are the same store; when the last one on disk is dropped, it is closed.
 #[derive(Clone)]
 pub struct Store {
     core: Arc<Core>,
+    _writer: Option<Arc<Writer>>,
 }
 
 pub(crate) struct Core {
@@ -64,6 +70,8 @@ pub(crate) struct Core {
     state: RwLock<State>,
     /// Tells waiters which revision is visible, and whether more can follow.
     progress: Sender<Progress>,
+    /// Only on disk.
+    queue: Option<Queue>,
 }
 
 #[derive(Clone)]
@@ -144,7 +152,7 @@ pub struct Failure {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { events: 100_000, bytes: 64 << 20 }
+        Self { events: 100_000, bytes: 64 << 20, log_bytes: 64 << 20 }
     }
 }
 
@@ -152,9 +160,16 @@ impl Default for Limits {
 
 impl Store {
     pub fn in_memory(limits: Limits) -> Self {
-        let state = State::default();
-        let (progress, _) = tokio::sync::watch::channel(Progress { visible: state.visible, failure: None });
-        Self { core: Arc::new(Core { limits, state: RwLock::new(state), progress }) }
+        Self { core: Arc::new(Core::new(State::default(), limits, None)), _writer: None }
+    }
+
+    /// Opens the store in a directory, which is made if it is not there. Blocks while it reads.
+    pub fn open(dir: impl AsRef<Path>, limits: Limits) -> Result<Self, OpenError> {
+        let dir = dir.as_ref();
+        let (state, log, lock) = disk::open(dir, &limits)?;
+        let core = Arc::new(Core::new(state, limits, Some(Queue::default())));
+        let writer = Writer::start(core.clone(), log, lock).map_err(|error| OpenError::io(dir, error))?;
+        Ok(Self { core, _writer: Some(Arc::new(writer)) })
     }
 
     /// The last revision that readers can see.
@@ -233,6 +248,11 @@ impl fmt::Debug for Store {
 // === impl Core ===
 
 impl Core {
+    fn new(state: State, limits: Limits, queue: Option<Queue>) -> Self {
+        let (progress, _) = tokio::sync::watch::channel(Progress { visible: state.visible, failure: None });
+        Self { limits, state: RwLock::new(state), progress, queue }
+    }
+
     // The caller's code runs under the lock only before anything is changed, so a panic in it breaks no state.
     fn read(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
@@ -259,12 +279,33 @@ impl Core {
         }
         let revision = state.head + 1;
         let stored = Stored::new(revision, key, render(revision));
-        state.apply(keyspace, stored.clone(), matches!(write, Write::Delete(_)));
-        let wake = state.publish(revision, [keyspace], &self.limits);
+        let deleted = matches!(write, Write::Delete(_));
+        state.apply(keyspace, stored.clone(), deleted);
+        match &self.queue {
+            Some(queue) => queue.push(keyspace, stored.clone(), deleted),
+            None => self.publish(state, revision, [keyspace]),
+        }
+        Ok((revision, Ok(stored)))
+    }
+
+    /// Shows readers all up to a revision, and wakes whoever waited for it.
+    fn publish<'a>(
+        &self,
+        mut state: RwLockWriteGuard<'_, State>,
+        revision: u64,
+        touched: impl IntoIterator<Item = &'a Keyspace>,
+    ) {
+        let wake = state.publish(revision, touched, &self.limits);
         self.progress.send_replace(Progress { visible: revision, failure: None });
         drop(state);
         wake.iter().for_each(|signal| signal.notify_waiters());
-        Ok((revision, Ok(stored)))
+    }
+
+    /// The disk refused: nothing more is written, and whoever waits is told.
+    fn fail(&self, failure: Failure) {
+        let mut state = self.lock();
+        state.fail(failure.clone());
+        self.progress.send_replace(Progress { visible: state.visible, failure: Some(failure) });
     }
 
     async fn safe(&self, revision: u64) -> Result<(), Failure> {
@@ -274,6 +315,12 @@ impl Core {
             Some(failure) => Err(failure),
             None => Ok(()),
         }
+    }
+}
+
+impl Failure {
+    fn new(path: &Path, source: io::Error) -> Self {
+        Self { path: path.to_owned(), source: Arc::new(source) }
     }
 }
 

@@ -115,6 +115,18 @@ impl Stored {
         }))
     }
 
+    /// From what [`Stored::text`] gave. None if the ends do not lie in the text, one behind the other.
+    pub(super) fn from_text(revision: u64, text: &str, ends: [usize; 2], body: &[u8]) -> Option<Self> {
+        let [key_end, labels_end] = ends;
+        text.get(key_end..labels_end).and(text.get(labels_end..))?;
+        Some(Self(Arc::new(Packed { revision, key_end, labels_end, text: text.into(), body: body.into() })))
+    }
+
+    /// The packed text, where the key ends in it, and where the labels end.
+    pub(super) fn text(&self) -> (&str, [usize; 2]) {
+        (&self.0.text, [self.0.key_end, self.0.labels_end])
+    }
+
     /// The revision of the write that made this version; of the deletion, in an event that reports one.
     pub fn revision(&self) -> u64 {
         self.0.revision

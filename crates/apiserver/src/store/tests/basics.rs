@@ -1,20 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The store by example. The model test covers the combinations.
 
+use super::{draft, pods, put};
 use crate::store::*;
-
-fn pods() -> Keyspace {
-    Keyspace::new("", "pods")
-}
-
-fn draft(text: &str) -> impl FnOnce(u64) -> Draft {
-    move |revision| Draft { body: format!("{text}@{revision}").into(), tags: Tags::default() }
-}
-
-async fn put(store: &Store, key: &str) -> Stored {
-    let write = store.get(&pods(), key).map_or(Write::Create, |now| Write::Update(now.revision()));
-    store.commit(&pods(), key, write, draft(key)).await.unwrap()
-}
 
 fn keys(page: &Page) -> Vec<&str> {
     page.items.iter().map(Stored::key).collect()
