@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `cargo xtask gen`: the files that are made from code.
 
+mod builtin;
 mod deploy;
 mod reference;
 
@@ -12,12 +13,16 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 
 use crate::repo;
+pub use builtin::stale as stale_builtins;
 
 #[derive(Debug, clap::Args)]
 pub struct Options {
     /// Compare instead of writing, and name what is stale
     #[arg(long)]
     check: bool,
+    /// Make the table of built-in kinds anew from a real API server, also when nothing says that it is stale
+    #[arg(long)]
+    builtin: bool,
 }
 
 /// Texts by their path below the root.
@@ -37,8 +42,14 @@ pub enum Stale {
 }
 
 pub fn run(options: &Options) -> Result<ExitCode> {
-    let (files, root) = (all()?, repo::root());
-    let stale = compare(&root, &files)?;
+    let (mut files, root) = (all()?, repo::root());
+    if options.builtin || !options.check && builtin::stale(&root)?.is_some() {
+        files.insert(builtin::FILE.into(), builtin::make(&root)?);
+    }
+    let mut stale = compare(&root, &files)?;
+    if options.check && !options.builtin {
+        stale.extend(builtin::stale(&root)?);
+    }
     if options.check {
         let total = files.len();
         println!("{total} generated files, {} stale", stale.len());
@@ -64,7 +75,7 @@ pub fn report(stale: &[Stale]) {
     }
 }
 
-/// Every generated file.
+/// Every generated file that is made from code alone.
 pub fn all() -> Result<Files> {
     let mut files = deploy::files()?;
     files.extend(reference::files());

@@ -91,7 +91,8 @@ fn seconds(time: Duration) -> String {
 
 fn generated() -> Result<Tally> {
     let files = generate::all()?;
-    let stale = generate::compare(&crate::repo::root(), &files)?;
+    let mut stale = generate::compare(&crate::repo::root(), &files)?;
+    stale.extend(generate::stale_builtins(&crate::repo::root())?);
     generate::report(&stale);
     let mut tally = Tally::passes(files.len().saturating_sub(stale.len()));
     stale.iter().for_each(|one| tally.fail(&format!("gen: {}", one.path().display())));

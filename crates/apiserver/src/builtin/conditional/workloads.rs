@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Kinds that make pods.
+
+use serde_json::{Value, json};
+
+use super::{Fields, fill, text};
+
+/// Parameters of a rolling update exist only when that is the strategy. What is given is completed.
+pub(super) fn rolling(fields: &mut Fields, parameters: Value) {
+    fill(fields, "type", "RollingUpdate");
+    if text(fields, "type") != "RollingUpdate" {
+        return;
+    }
+    let given = fields.entry("rollingUpdate").or_insert_with(|| json!({}));
+    if let (Some(given), Value::Object(parameters)) = (given.as_object_mut(), parameters) {
+        parameters.into_iter().for_each(|(name, value)| fill(given, &name, value));
+    }
+}
+
+/// A replication controller selects what its template makes.
+pub(super) fn selector(fields: &mut Fields) {
+    let labels = fields.get("template").and_then(|template| template.pointer("/metadata/labels")).cloned();
+    if let Some(labels) = labels {
+        fill(fields, "selector", labels);
+    }
+}
+
+/// Of jobs themselves, not of the templates of cron jobs. The uid has to be there.
+pub(super) fn job(object: &mut Value) {
+    let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (uid, name) = (text("/metadata/uid"), text("/metadata/name"));
+    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    if !spec.contains_key("completions") && !spec.contains_key("parallelism") {
+        fill(spec, "completions", 1);
+    }
+    fill(spec, "parallelism", 1);
+    let per_index = spec.contains_key("backoffLimitPerIndex");
+    fill(spec, "backoffLimit", if per_index { i32::MAX } else { 6 });
+    let failure = spec.contains_key("podFailurePolicy");
+    fill(spec, "podReplacementPolicy", if failure { "Failed" } else { "TerminatingOrFailed" });
+    if spec.get("manualSelector") == Some(&json!(true)) || spec.contains_key("selector") || uid.is_empty() {
+        return;
+    }
+    let metadata = spec.entry("template").or_insert_with(|| json!({})).as_object_mut();
+    let metadata =
+        metadata.and_then(|template| template.entry("metadata").or_insert_with(|| json!({})).as_object_mut());
+    let labels = metadata.and_then(|metadata| metadata.entry("labels").or_insert_with(|| json!({})).as_object_mut());
+    if let Some(labels) = labels {
+        for prefix in ["", "batch.kubernetes.io/"] {
+            labels.insert(format!("{prefix}controller-uid"), uid.as_str().into());
+            labels.insert(format!("{prefix}job-name"), name.as_str().into());
+        }
+    }
+    spec.insert("selector".to_owned(), json!({ "matchLabels": { "batch.kubernetes.io/controller-uid": uid } }));
+}
