@@ -30,9 +30,14 @@ fn complete_value(builtins: &Builtins, schema: Schema<'_>, value: &mut Value) {
             items.iter_mut().for_each(|item| complete_value(builtins, of, item));
         }
         (Shape::Map { values, .. }, Value::Object(fields)) => {
-            fields.values_mut().for_each(|value| complete_value(builtins, schema.at(*values), value));
+            let of = schema.at(*values);
+            for value in fields.values_mut() {
+                if value.is_null() && matches!(of.shape(), Shape::String { .. }) {
+                    *value = Value::from("");
+                }
+                complete_value(builtins, of, value);
+            }
         }
-        (Shape::String { .. }, Value::Null) => *value = Value::from(""),
         _ => rewrite(schema.ty().name.as_deref().unwrap_or_default(), value),
     }
 }
@@ -69,7 +74,7 @@ fn keeps_zero(shape: &Shape, value: &Value, dropped: impl FnOnce() -> bool) -> b
     }
 }
 
-fn is_zero(value: &Value) -> bool {
+pub(super) fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Bool(flag) => !flag,

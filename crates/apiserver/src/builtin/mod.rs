@@ -166,6 +166,11 @@ impl Builtins {
         self.names.get(name).copied()
     }
 
+    /// What is filled in when a field of a type is absent.
+    pub fn filled(&self, of: TypeId, field: &str) -> Option<&Value> {
+        self.rules.get(&of)?.fill.iter().find(|(name, _)| **name == *field).map(|(_, value)| value)
+    }
+
     pub fn root(&self, id: TypeId) -> Root {
         Root::new(self.types.clone(), id)
     }

@@ -2,7 +2,8 @@
 //! How the table is written, and how it becomes types.
 //!
 //! A type is a word or an object. Words: `any`, `bool`, `int`, `num`, `str` and `int-or-string`, with `:format` and
-//! `=default` after them where there is one; `@name` is the type of that name.
+//! `=default` after them where there is one; `@name` is the type of that name. A default that is the zero value (`{}` for
+//! structs) means that the server always writes the field: it is no pointer, and Go does not leave it out.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -12,7 +13,7 @@ use std::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Builtins, GroupVersionKind, Place, Resource, Rules};
+use super::{Builtins, GroupVersionKind, Place, Resource, Rules, defaults::is_zero};
 use crate::schema::{Field, Format, List, ListKind, PatchStrategy, Shape, Struct, Type, TypeId, Types};
 
 #[derive(Debug, Deserialize)]
@@ -101,10 +102,7 @@ impl Maker {
             if let Some(kind) = full.gvk.as_deref().and_then(parse_kind) {
                 self.kinds.insert(kind, id);
             }
-            if !full.fill.is_empty() || !full.zero.is_empty() {
-                let fill = full.fill.iter().map(|(name, value)| (name.as_str().into(), value.clone())).collect();
-                self.rules.insert(id, Rules { fill, zero: full.zero.clone() });
-            }
+            self.rules.insert(id, full.rules());
         }
         let made = self.make(node);
         if let Some(ty) = self.types.get_mut(id) {
@@ -161,7 +159,7 @@ impl Maker {
     fn place(&mut self, node: Node) -> TypeId {
         match node {
             Node::Word(word) => match word.strip_prefix('@') {
-                Some(name) => self.names.get(name).copied().unwrap_or(TypeId(u32::MAX)),
+                Some(name) => self.names.get(name.trim_end_matches("={}")).copied().unwrap_or(TypeId(u32::MAX)),
                 None => *self.words.entry(word).or_insert_with_key(|word| self.types.push(scalar(word))),
             },
             // Only the field knows of the patch strategy: the type is the same without it.
@@ -188,6 +186,14 @@ impl Maker {
 // === impl Full ===
 
 impl Full {
+    fn rules(&self) -> Rules {
+        let learned = self.fill.iter().map(|(name, value)| (name.as_str().into(), value.clone()));
+        let always = self.fields.iter().flatten().filter_map(|(name, node)| Some((name.clone(), node.always()?)));
+        let unknown = |name: &str| !self.fill.contains_key(name) && self.zero.iter().all(|zero| **zero != *name);
+        let fill = learned.chain(always.filter(|(name, _)| unknown(name))).collect();
+        Rules { fill, zero: self.zero.clone() }
+    }
+
     fn is_plain(&self) -> bool {
         self.of.is_some() && self.values.is_empty() && self.atomic.is_none()
     }
@@ -202,6 +208,15 @@ impl Default for Node {
 }
 
 impl Node {
+    /// The zero value, when it is always written.
+    fn always(&self) -> Option<Value> {
+        match self {
+            Self::Word(word) if word.starts_with('@') => word.ends_with("={}").then(|| Value::Object(Map::new())),
+            Self::Word(word) => scalar(word).default.filter(is_zero),
+            Self::Full(full) => full.of.as_ref()?.always(),
+        }
+    }
+
     fn patch(&self) -> Option<PatchStrategy> {
         let Self::Full(full) = self else { return None };
         let text = full.patch.as_deref()?;

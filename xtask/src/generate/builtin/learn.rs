@@ -7,6 +7,7 @@
 //! somebody has to write it by hand.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use anyhow::{Context, Result, bail};
 use bivouac_apiserver::builtin::{Builtins, GroupVersionKind, Place};
@@ -16,20 +17,30 @@ use serde_json::{Map, Value};
 use super::read::{Server, text};
 
 /// Depends on who asks and when, or on other fields in a way that samples cannot show.
-const NOT_LEARNED: [&str; 16] = [
+const NOT_LEARNED: [&str; 26] = [
     "CertificateSigningRequestSpec.extra",
     "CertificateSigningRequestSpec.groups",
     "CertificateSigningRequestSpec.uid",
     "CertificateSigningRequestSpec.username",
     "Container.imagePullPolicy",
-    "CustomResourceDefinition.status",
     "CustomResourceDefinitionNames.listKind",
     "CustomResourceDefinitionNames.singular",
+    "CustomResourceDefinitionStatus.storedVersions",
     "EphemeralContainer.imagePullPolicy",
+    "HorizontalPodAutoscalerBehavior.scaleDown",
+    "HorizontalPodAutoscalerBehavior.scaleUp",
+    "HPAScalingRules.policies",
+    "HPAScalingRules.selectPolicy",
+    "HPAScalingRules.stabilizationWindowSeconds",
+    "ImageVolumeSource.pullPolicy",
+    "JobSpec.parallelism",
     "JobSpec.selector",
-    "Pod.status",
+    "PersistentVolumeStatus.lastPhaseTransitionTime",
+    "PodStatus.phase",
+    "PodStatus.qosClass",
     "PodTemplateSpec.metadata",
     "ServicePort.nodePort",
+    "ServicePort.targetPort",
     "ServiceSpec.clusterIP",
     "ServiceSpec.clusterIPs",
     "ServiceSpec.healthCheckNodePort",
@@ -76,7 +87,7 @@ pub async fn ask(server: &Server, known: &Builtins, samples: Vec<Value>) -> Resu
         let path = format!("{root}{group}/{version}{namespace}/{}", resource.plural);
         match server.try_create(&path, &given).await? {
             Ok(answer) => asked.push(Sample { path, of, given, answer }),
-            Err(message) => bail!("the sample {} {} is refused: {message}", of.kind, given["metadata"]["name"]),
+            Err(message) => bail!("a sample is refused: {message}"),
         }
     }
     Ok(asked)
@@ -86,7 +97,7 @@ pub fn rules(known: &Builtins, samples: &[Sample]) -> Learned {
     let mut seen = BTreeMap::<Key, Vec<Sight<'_>>>::new();
     for sample in samples {
         let Some(root) = known.kind(&sample.of.group, &sample.of.version, &sample.of.kind) else { continue };
-        let mut eye = Eye { of: &sample.of, path: Vec::new(), seen: &mut seen };
+        let mut eye = Eye { known, of: &sample.of, path: Vec::new(), seen: &mut seen };
         eye.look(known.types.at(root), &sample.given, &sample.answer);
     }
     let mut learned = Learned::default();
@@ -133,8 +144,11 @@ fn by_place(ty: &str, field: &str, sights: &[Sight<'_>], places: &mut Vec<Place>
     }
 }
 
+static EMPTY: LazyLock<Value> = LazyLock::new(|| Value::Object(Map::new()));
+
 /// Walks what was given and what came back side by side.
 struct Eye<'s, 'a> {
+    known: &'s Builtins,
     of: &'a GroupVersionKind,
     path: Vec<Box<str>>,
     seen: &'s mut BTreeMap<Key, Vec<Sight<'a>>>,
@@ -150,7 +164,11 @@ impl<'a> Eye<'_, 'a> {
                         continue;
                     }
                     let Some((_, inner)) = schema.field(name) else { continue };
+                    let always = self.known.filled(schema.id(), name);
                     match (given.get(&**name), answer.get(&**name)) {
+                        // OpenAPI says already that these are always written.
+                        (None, Some(answer)) if always == Some(&*EMPTY) => self.below(name, inner, &EMPTY, answer),
+                        (None, Some(answer)) if always == Some(answer) => {}
                         (None, value) => self.note(schema, name, value),
                         (Some(given), Some(answer)) => self.below(name, inner, given, answer),
                         (Some(_), None) => {}

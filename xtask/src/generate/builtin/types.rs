@@ -79,7 +79,8 @@ fn node(schema: &Value) -> Value {
 /// The server gives a reference a default or a description by wrapping it.
 fn reference(schema: &Value) -> Option<String> {
     let of = schema.pointer("/allOf/0").unwrap_or(schema);
-    Some(format!("@{}", of.get("$ref")?.as_str()?.rsplit('/').next()?))
+    let always = if schema.get("default").is_some() { "={}" } else { "" };
+    Some(format!("@{}{always}", of.get("$ref")?.as_str()?.rsplit('/').next()?))
 }
 
 fn atomic(schema: &Value, full: &mut Map<String, Value>) {
@@ -106,7 +107,6 @@ fn word(schema: &Value) -> String {
     let default = match schema.get("default") {
         Some(Value::String(text)) => format!("={text}"),
         Some(value @ (Value::Bool(_) | Value::Number(_))) => format!("={value}"),
-        // Of structs it is always `{}`, which says nothing.
         _ => String::new(),
     };
     format!("{name}{format}{default}")

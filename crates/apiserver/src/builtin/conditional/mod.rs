@@ -42,6 +42,8 @@ pub(super) fn kind(of: &GroupVersionKind, object: &mut Value) {
     match (&*of.group, &*of.kind) {
         ("", "Pod") => pods::pod(object),
         ("", "PersistentVolumeClaim") => claim(object),
+        ("", "ReplicationController") => workloads::labels(object),
+        ("autoscaling", "HorizontalPodAutoscaler") => workloads::behavior(object),
         ("batch", "Job") => workloads::job(object),
         ("", "Namespace") => namespace(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object),
@@ -124,4 +126,10 @@ fn definition(object: &mut Value) {
     let kind = text(names, "kind").to_owned();
     fill(names, "singular", kind.to_lowercase());
     fill(names, "listKind", format!("{kind}List"));
+    let versions = object.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
+    let stored = versions.filter(|version| version.get("storage") == Some(&json!(true)));
+    let stored: Vec<Value> = stored.filter_map(|version| version.get("name").cloned()).collect();
+    if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
+        fill(status, "storedVersions", stored);
+    }
 }

@@ -51,11 +51,9 @@ pub(super) fn pod(object: &mut Value) {
         }
     }
     let class = quality(spec);
-    if let Some(status) = object.as_object_mut().map(|object| object.entry("status").or_insert_with(|| json!({}))) {
-        if let Some(status) = status.as_object_mut() {
-            fill(status, "phase", "Pending");
-            fill(status, "qosClass", class);
-        }
+    if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
+        fill(status, "phase", "Pending");
+        fill(status, "qosClass", class);
     }
 }
 
@@ -97,9 +95,9 @@ pub(super) fn quality(spec: &Fields) -> &'static str {
         both.iter()
             .all(|name| amount(one, "limits", name).is_some_and(|limit| amount(one, "requests", name) == Some(limit)))
     };
-    if !all.iter().any(|one| asks(one)) {
+    if !all.iter().any(asks) {
         "BestEffort"
-    } else if all.iter().all(|one| fixed(one)) {
+    } else if all.iter().all(fixed) {
         "Guaranteed"
     } else {
         "Burstable"

@@ -38,18 +38,47 @@ pub(super) fn job(object: &mut Value) {
     fill(spec, "backoffLimit", if per_index { i32::MAX } else { 6 });
     let failure = spec.contains_key("podFailurePolicy");
     fill(spec, "podReplacementPolicy", if failure { "Failed" } else { "TerminatingOrFailed" });
-    if spec.get("manualSelector") == Some(&json!(true)) || spec.contains_key("selector") || uid.is_empty() {
-        return;
+    let manual = spec.get("manualSelector") == Some(&json!(true)) || spec.contains_key("selector");
+    if !manual && !uid.is_empty() {
+        select_own(spec, &uid, &name);
     }
+    labels(object);
+}
+
+/// A job selects its pods by its uid.
+fn select_own(spec: &mut Fields, uid: &str, name: &str) {
     let metadata = spec.entry("template").or_insert_with(|| json!({})).as_object_mut();
     let metadata =
         metadata.and_then(|template| template.entry("metadata").or_insert_with(|| json!({})).as_object_mut());
     let labels = metadata.and_then(|metadata| metadata.entry("labels").or_insert_with(|| json!({})).as_object_mut());
     if let Some(labels) = labels {
         for prefix in ["", "batch.kubernetes.io/"] {
-            labels.insert(format!("{prefix}controller-uid"), uid.as_str().into());
-            labels.insert(format!("{prefix}job-name"), name.as_str().into());
+            labels.insert(format!("{prefix}controller-uid"), uid.into());
+            labels.insert(format!("{prefix}job-name"), name.into());
         }
     }
     spec.insert("selector".to_owned(), json!({ "matchLabels": { "batch.kubernetes.io/controller-uid": uid } }));
+}
+
+/// Without labels of its own the object gets those of its template.
+pub(super) fn labels(object: &mut Value) {
+    let Some(Value::Object(labels)) = object.pointer("/spec/template/metadata/labels").cloned() else { return };
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        fill(metadata, "labels", labels);
+    }
+}
+
+/// How an autoscaler scales; up is other than down.
+pub(super) fn behavior(object: &mut Value) {
+    let Some(behavior) = object.pointer_mut("/spec/behavior").and_then(Value::as_object_mut) else { return };
+    let percent = json!({ "type": "Percent", "value": 100, "periodSeconds": 15 });
+    let pods = json!({ "type": "Pods", "value": 4, "periodSeconds": 15 });
+    let up = behavior.entry("scaleUp").or_insert_with(|| json!({}));
+    up.as_object_mut().into_iter().for_each(|up| fill(up, "stabilizationWindowSeconds", 0));
+    for (name, policies) in [("scaleUp", json!([pods, percent])), ("scaleDown", json!([percent]))] {
+        if let Some(rules) = behavior.entry(name).or_insert_with(|| json!({})).as_object_mut() {
+            fill(rules, "selectPolicy", "Max");
+            fill(rules, "policies", policies);
+        }
+    }
 }
