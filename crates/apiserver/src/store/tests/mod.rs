@@ -3,6 +3,7 @@
 mod basics;
 mod disk;
 mod model;
+mod pending;
 
 use super::{Draft, Keyspace, Store, Stored, Tags, Write};
 
