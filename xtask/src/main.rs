@@ -2,6 +2,7 @@
 //! Everything CI and people run: `cargo xtask <job>`. One file or folder per job.
 
 mod bench;
+mod conformance;
 mod dist;
 mod generate;
 mod repo;
@@ -24,6 +25,8 @@ enum Job {
     /// A real Kubernetes control plane on this machine
     #[command(subcommand)]
     Testenv(testenv::Command),
+    /// Compare the embedded API server with the real one
+    Conformance(conformance::Options),
     /// Measure
     Bench(bench::Options),
     /// Build the static binary and the container image into dist/
@@ -45,6 +48,7 @@ fn run(job: Job) -> Result<ExitCode> {
         Job::Gen(options) => generate::run(&options),
         Job::Test(options) => test::run(&options),
         Job::Testenv(command) => testenv::run(command),
+        Job::Conformance(options) => conformance::run(&options),
         Job::Bench(options) => bench::run(&options),
         Job::Dist => dist::run(),
     }

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Gives names to what no two servers have in common.
+//!
+//! The first uid of a case is `<uid1>` wherever it comes again, and so on: whether two things are the same thing stays
+//! visible. The revision of a list is whatever the whole server was at, so it is only `<rv>`.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::cast::Cast;
+
+pub struct Normal<'a> {
+    cast: &'a Cast,
+    uids: HashMap<String, usize>,
+    revisions: HashMap<String, usize>,
+    /// Names that the server made from a prefix.
+    made: HashMap<String, String>,
+}
+
+impl<'a> Normal<'a> {
+    pub fn new(cast: &'a Cast) -> Self {
+        Self { cast, uids: HashMap::new(), revisions: HashMap::new(), made: HashMap::new() }
+    }
+
+    pub fn value(&mut self, value: &mut Value) {
+        self.walk("", value, false);
+    }
+
+    pub fn text(&mut self, text: &str) -> String {
+        let mut text = self.cast.hide(text);
+        for (name, shown) in &self.made {
+            text = text.replace(name, shown);
+        }
+        let words: Vec<_> = text.split_inclusive(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).collect();
+        let mut hidden = String::with_capacity(text.len());
+        for word in words {
+            let (core, tail) = word.split_at(word.len().min(36));
+            if core.len() == 36 && is_uid(core) && tail.len() <= 4 {
+                hidden += &self.uid(core);
+                hidden += tail;
+            } else {
+                hidden += word;
+            }
+        }
+        hide_revisions(&hidden)
+    }
+
+    fn uid(&mut self, uid: &str) -> String {
+        let next = self.uids.len() + 1;
+        format!("<uid{}>", self.uids.entry(uid.to_owned()).or_insert(next))
+    }
+
+    fn revision(&mut self, revision: &str) -> String {
+        let next = self.revisions.len() + 1;
+        format!("<rv{}>", self.revisions.entry(revision.to_owned()).or_insert(next))
+    }
+
+    /// `list` is whether `metadata` here is that of a list or a bookmark.
+    fn walk(&mut self, key: &str, value: &mut Value, list: bool) {
+        match value {
+            Value::Object(fields) => {
+                self.remember_made(fields);
+                let kind = fields.get("kind").and_then(Value::as_str).unwrap_or_default();
+                let bookmark = fields.get("metadata").is_some_and(|metadata| metadata.get("name").is_none());
+                let list = match key {
+                    "metadata" => list,
+                    _ => kind.ends_with("List") || kind == "Table" || bookmark,
+                };
+                for (name, value) in fields.iter_mut() {
+                    self.walk(name, value, list);
+                }
+                let named: Vec<_> =
+                    fields.iter().filter(|(name, _)| self.text(name) != **name).map(|(name, _)| name.clone()).collect();
+                for name in named {
+                    if let Some(value) = fields.remove(&name) {
+                        fields.insert(self.text(&name), value);
+                    }
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.walk(key, item, list)),
+            Value::String(text) => *text = self.string(key, text, list),
+            Value::Number(_) if key == "nodePort" || key == "healthCheckNodePort" => *value = "<port>".into(),
+            _ => {}
+        }
+    }
+
+    fn string(&mut self, key: &str, text: &str, list: bool) -> String {
+        match key {
+            "resourceVersion" if text.is_empty() || text == "0" => text.to_owned(),
+            "resourceVersion" if list => "<rv>".to_owned(),
+            "resourceVersion" => self.revision(text),
+            "continue" if !text.is_empty() => "<continue>".to_owned(),
+            "clusterIP" | "clusterIPs" if text.contains('.') => "<ip>".to_owned(),
+            "token" if text.len() > 100 => "<token>".to_owned(),
+            "cells" if is_age(text) => "<age>".to_owned(),
+            _ => time(text).map_or_else(|| self.text(text), str::to_owned),
+        }
+    }
+
+    fn remember_made(&mut self, fields: &serde_json::Map<String, Value>) {
+        let text = |name: &str| fields.get(name).and_then(Value::as_str);
+        if let (Some(prefix), Some(name)) = (text("generateName"), text("name"))
+            && name.len() == prefix.len() + 5
+            && name.starts_with(prefix)
+        {
+            let next = self.made.len() + 1;
+            self.made.entry(name.to_owned()).or_insert_with(|| format!("{prefix}<made{next}>"));
+        }
+    }
+}
+
+fn is_uid(text: &str) -> bool {
+    let dashes = [8, 13, 18, 23];
+    text.bytes().enumerate().all(|(index, byte)| {
+        if dashes.contains(&index) { byte == b'-' } else { byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte) }
+    })
+}
+
+/// `5s`, `2m3s`, `<unknown>`, `<invalid>`: how long ago, in a table.
+fn is_age(text: &str) -> bool {
+    text == "<invalid>" || (text.ends_with('s') && text.len() < 7 && text.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Of a text that is a time, which of the two forms it has.
+fn time(text: &str) -> Option<&'static str> {
+    let (date, clock) = text.strip_suffix('Z')?.split_once('T')?;
+    let digits = |text: &str, shape: &str| {
+        text.len() == shape.len()
+            && text.chars().zip(shape.chars()).all(|(c, s)| if s == '0' { c.is_ascii_digit() } else { c == s })
+    };
+    if !digits(date, "0000-00-00") {
+        return None;
+    }
+    match clock.split_once('.') {
+        None if digits(clock, "00:00:00") => Some("<time>"),
+        Some((clock, fraction)) if digits(clock, "00:00:00") && digits(fraction, "000000") => Some("<microtime>"),
+        _ => None,
+    }
+}
+
+/// In the sentences that have revisions of the whole server in them.
+fn hide_revisions(text: &str) -> String {
+    for start in ["too old resource version: ", "Too large resource version: "] {
+        if let Some((before, after)) = text.split_once(start) {
+            let after: String = after.chars().filter(|c| !c.is_ascii_digit()).collect();
+            return format!("{before}{start}{after}");
+        }
+    }
+    text.to_owned()
+}

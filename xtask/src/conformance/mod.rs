@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `cargo xtask conformance`: the embedded API server beside the real one.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use bivouac_conformance::{Case, Declared, Report, Transcript, compare, load, play_all};
+use bivouac_testenv::{Options as Cluster, TestCluster};
+
+use crate::repo;
+
+const FOLDER: &str = "crates/apiserver/conformance";
+
+/// Enough to hide waiting; more makes two cores no faster.
+const AT_ONCE: usize = 12;
+
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Print the numbers as one JSON object on the last line
+    #[arg(long)]
+    json: bool,
+    /// Only cases whose `area/name` contains this
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// Play on the real server alone, and see whether it does what the cases say
+    #[arg(long)]
+    real_only: bool,
+    /// Print what the real server answers in the cases whose `area/name` contains this
+    #[arg(long, value_name = "TEXT")]
+    show: Option<String>,
+}
+
+pub fn run(options: &Options) -> Result<ExitCode> {
+    let folder = repo::root().join(FOLDER);
+    let cases = load(&folder.join("cases"))?;
+    let declared = Declared::load(&folder.join("declared.yaml"))?;
+    let wanted = options.only.as_ref().or(options.show.as_ref());
+    let cases: Vec<&Case> = cases.iter().filter(|case| wanted.is_none_or(|text| case.id().contains(text))).collect();
+    if cases.is_empty() {
+        bail!("no case is named like that");
+    }
+    let start = Instant::now();
+    let runtime = tokio::runtime::Runtime::new()?;
+    let real = runtime.block_on(play_real(&cases))?;
+    println!("{} cases on the real server in {:.1} s", cases.len(), start.elapsed().as_secs_f64());
+    if options.show.is_some() {
+        real.iter().for_each(show);
+    }
+    let wrong = surprises(&real);
+    let report = if options.real_only || options.show.is_some() {
+        Report { cases: cases.len(), declared: declared.len(), ..Report::default() }
+    } else {
+        bail!("the embedded API server cannot be asked yet; use --real-only")
+    };
+    report.texts.iter().for_each(|text| println!("\n{text}"));
+    println!("{} cases, {} declared differences, {} undeclared", report.cases, report.declared, report.undeclared);
+    if options.json {
+        println!("{}", serde_json::to_string(&report)?);
+    }
+    Ok(if report.undeclared + wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Most cases want a server that nobody else writes to; some want the controllers.
+async fn play_real(cases: &[&Case]) -> Result<Vec<Transcript>> {
+    let without = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let (lively, quiet): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| case.controllers);
+    let mut transcripts = Vec::new();
+    if !quiet.is_empty() {
+        let without = without(&["kube-controller-manager", "kube-scheduler", "kwok"]);
+        let cluster = TestCluster::start(Cluster { without, ..Cluster::default() }).await?;
+        transcripts.extend(play_all(&cluster.client(), &quiet, AT_ONCE).await);
+    }
+    if !lively.is_empty() {
+        let cluster =
+            TestCluster::start(Cluster { without: without(&["kube-scheduler", "kwok"]), ..Cluster::default() }).await?;
+        transcripts.extend(play_all(&cluster.client(), &lively, AT_ONCE).await);
+    }
+    Ok(transcripts)
+}
+
+/// A case that the real server does not follow tests nothing.
+fn surprises(transcripts: &[Transcript]) -> usize {
+    let mut count = 0;
+    for transcript in transcripts {
+        let surprises = transcript.records.iter().enumerate();
+        let surprises =
+            surprises.filter_map(|(step, record)| Some((step + 1, &record.request, record.surprise.as_ref()?)));
+        for (step, request, surprise) in surprises {
+            println!("{} step {step}: {request}\n  {surprise}", transcript.id);
+            count += 1;
+        }
+        if let Some(broken) = &transcript.broken {
+            println!("{}: {broken}", transcript.id);
+            count += 1;
+        }
+    }
+    count
+}
+
+fn show(transcript: &Transcript) {
+    println!("\n=== {}", transcript.id);
+    for (step, record) in transcript.records.iter().enumerate() {
+        print!("--- step {}\n{}", step + 1, compare::show(record));
+    }
+}
