@@ -4,5 +4,32 @@
 //! It is for development, tests and simulation: the same requests give the same answers as the real server's, which the
 //! conformance suite shows, but nobody audits it for production. Production is any real Kubernetes.
 
+mod access;
+mod admission;
+mod answer;
+mod bootstrap;
+pub mod builtin;
+mod call;
+mod decode;
+mod definitions;
+mod discovery;
+mod field;
+mod hooks;
+mod json;
+mod kinds;
+pub mod merge;
+mod metadata;
+mod names;
+mod object;
+pub mod patch;
+mod registry;
+mod request;
 pub mod schema;
+mod server;
 pub mod status;
+pub mod store;
+mod verbs;
+mod write;
+
+pub use answer::Body;
+pub use server::{ApiServer, BODY_LIMIT, Settings};

@@ -17,6 +17,7 @@ mod typed;
 mod updater;
 mod validate;
 pub mod wording;
+mod zero;
 
 #[cfg(test)]
 mod testing;
@@ -28,6 +29,7 @@ use serde_json::{Map, Value};
 pub use self::{
     element::{PathElement, same},
     fields::Set,
+    zero::zero,
 };
 use self::{
     managers::Managers,
@@ -113,8 +115,7 @@ pub fn apply(live: Option<&Value>, config: &Value, write: &Write<'_>, force: boo
     let kind = write.kind;
     let found = (text(config, "/apiVersion"), text(config, "/kind"));
     if found != (kind.api_version, kind.kind) {
-        let version = if found.0.is_empty() { "/" } else { found.0 };
-        return Err(ApplyError::BadRequest(format!("invalid object type: {version}, Kind={}", found.1)));
+        return Err(ApplyError::BadRequest(format!("invalid object type: {}", group_version_kind(found.0, found.1))));
     }
     let live = live.unwrap_or(kind.empty);
     let managers = Managers::decode(live.pointer("/metadata/managedFields"));
@@ -176,26 +177,6 @@ pub fn keep_times(new: &mut Value, old: &Value) {
     set_managers(new, kept);
 }
 
-/// The object that a built-in kind starts from: what its types hold when nothing is set. Its fields count as there before
-/// the first write, so that a writer does not come to own them by filling them.
-pub fn zero(schema: Schema<'_>) -> Value {
-    let fields = match schema.shape() {
-        crate::schema::Shape::Struct(of) => &of.fields,
-        _ => return Value::Null,
-    };
-    let kept = fields.iter().filter_map(|(name, field)| {
-        let of = schema.at(field.of);
-        let value = match &of.ty().default {
-            Some(Value::Object(_)) => zero(of),
-            Some(default) if field.required => default.clone(),
-            None if field.required => Value::Null,
-            _ => return None,
-        };
-        Some((name.to_string(), value))
-    });
-    Value::Object(kept.collect())
-}
-
 /// The managers that a write starts from. Clients that do not know of them must not delete them by leaving them out.
 fn current<'a>(given: Option<&'a Value>, known: Option<&'a Value>, subresource: &str) -> Managers<'a> {
     let known = || Managers::decode(known).unwrap_or_default();
@@ -219,10 +200,16 @@ fn is_reset(given: &Value) -> bool {
     }
 }
 
-/// A line of the object for messages: `namespace/name; group/version, Kind=kind`.
+/// The object in messages: `namespace/name; group/version, Kind=kind`.
 fn describe(object: &Value, kind: &Kind<'_>) -> String {
     let (namespace, name) = (text(object, "/metadata/namespace"), text(object, "/metadata/name"));
-    format!("{namespace}/{name}; {}, Kind={}", kind.api_version, kind.kind)
+    format!("{namespace}/{name}; {}", group_version_kind(kind.api_version, kind.kind))
+}
+
+/// As Go prints it: the core group is an empty name before the slash.
+fn group_version_kind(api_version: &str, kind: &str) -> String {
+    let slash = if api_version.contains('/') { "" } else { "/" };
+    format!("{slash}{api_version}, Kind={kind}")
 }
 
 fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {

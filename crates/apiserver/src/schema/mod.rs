@@ -4,6 +4,11 @@
 //! A [`Schema`] is a place in a set of [`Types`]. Types refer to each other by index, because some built-in types contain
 //! themselves. Server-side apply, strategic merge, pruning, defaulting, validation and OpenAPI all walk this model.
 
+pub mod default;
+pub mod prune;
+pub mod structural;
+pub mod validate;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::Value;
@@ -35,13 +40,22 @@ pub enum Shape {
     #[default]
     Any,
     Boolean,
-    Integer { format: Format },
-    Number { format: Format },
-    String { format: Format },
+    Integer {
+        format: Format,
+    },
+    Number {
+        format: Format,
+    },
+    String {
+        format: Format,
+    },
     IntOrString,
     List(List),
     /// An object whose keys are free and whose values have one type.
-    Map { values: TypeId, atomic: bool },
+    Map {
+        values: TypeId,
+        atomic: bool,
+    },
     /// An object with named fields.
     Struct(Struct),
 }

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One request for a resource, from its verb to its answer.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+
+use crate::{
+    access::{self, Attributes, User},
+    answer::Answer,
+    decode::MEDIA_TYPES,
+    registry::Resource,
+    request::{
+        Target,
+        accept::{Accepted, Unacceptable},
+        options::Options,
+    },
+    server::Inner,
+    status::Status,
+    verbs,
+};
+
+/// Everything that is known about a request for a resource.
+pub struct Call {
+    pub server: Arc<Inner>,
+    pub user: User,
+    pub target: Target,
+    pub resource: Arc<Resource>,
+    pub options: Options,
+    pub method: Method,
+    pub headers: HeaderMap,
+    pub accepted: Accepted,
+    /// Given back to the caller in headers.
+    pub warnings: Vec<String>,
+}
+
+impl Call {
+    pub fn new(
+        server: Arc<Inner>,
+        user: User,
+        target: Target,
+        head: &http::request::Parts,
+        accepted: Result<Accepted, Unacceptable>,
+    ) -> Result<Self, Status> {
+        let method = head.method.clone();
+        let options = Options::parse(head.uri.query());
+        let verb = target.verb(&method, options.as_ref().unwrap_or(&Options::default()));
+        access::authorize(&server, &user, &attributes(&target, verb))?;
+        let resource = find(&server, &target)?;
+        let accepted = accepted.map_err(|why| match why {
+            Unacceptable::MediaType => Status::not_acceptable(&MEDIA_TYPES),
+            Unacceptable::Form => Status::not_acceptable(&MEDIA_TYPES),
+        })?;
+        Ok(Self {
+            server,
+            user,
+            target,
+            resource,
+            options: options?,
+            method,
+            headers: head.headers.clone(),
+            accepted,
+            warnings: Vec::new(),
+        })
+    }
+
+    pub async fn run(&mut self, body: Bytes) -> Result<Answer, Status> {
+        if let Some(part) = self.target.subresource.clone() {
+            return verbs::subresource::run(self, &part, body).await;
+        }
+        let verb = self.target.verb(&self.method, &self.options);
+        if !self.resource.serves(verb) || (self.method == Method::POST && self.target.name.is_some()) {
+            return Err(not_allowed());
+        }
+        match verb {
+            "get" => verbs::read::get(self),
+            "list" => verbs::read::list(self).await,
+            "watch" => verbs::watch::run(self).await,
+            "create" => verbs::create::run(self, &body).await,
+            "update" => verbs::update::run(self, &body).await,
+            "patch" => verbs::patch::run(self, &body).await,
+            "delete" => verbs::delete::one(self, &body).await,
+            _ => verbs::delete::collection(self, &body).await,
+        }
+    }
+
+    pub fn namespace(&self) -> &str {
+        self.target.namespace.as_deref().unwrap_or_default()
+    }
+
+    pub fn name(&self) -> &str {
+        self.target.name.as_deref().unwrap_or_default()
+    }
+
+    pub fn key(&self) -> String {
+        self.resource.key(self.namespace(), self.name())
+    }
+
+    /// The manager whose fields an update changes: the one that is named, or the start of the user agent.
+    pub fn manager(&self) -> String {
+        const MOST: usize = 128;
+        if let Some(manager) = &self.options.field_manager {
+            return manager.clone();
+        }
+        let agent = self.headers.get(http::header::USER_AGENT).and_then(|value| value.to_str().ok());
+        let name = agent.unwrap_or_default().split('/').next().unwrap_or_default();
+        name.chars().filter(|c| !c.is_control()).take(MOST).collect()
+    }
+
+    pub fn not_found(&self) -> Status {
+        Status::not_found(&self.resource.group, &self.resource.plural, self.name())
+    }
+}
+
+fn find(server: &Inner, target: &Target) -> Result<Arc<Resource>, Status> {
+    let registry = server.registry();
+    let absent = || {
+        // The real server words it differently where it knows the group from the start.
+        let known = registry.version(&target.group, &target.version).any(|one| one.custom().is_none());
+        if known { not_served() } else { Status::no_such_page() }
+    };
+    let resource = registry.find(&target.group, &target.version, &target.plural).cloned().ok_or_else(absent)?;
+    let misplaced = target.namespace.is_some() != resource.namespaced
+        && (target.namespace.is_some() || target.name.is_some());
+    if misplaced {
+        return Err(if resource.custom().is_some() { Status::no_such_page() } else { not_served() });
+    }
+    Ok(resource)
+}
+
+pub fn not_served() -> Status {
+    Status::new(http::StatusCode::NOT_FOUND, "NotFound", "the server could not find the requested resource")
+        .with(crate::status::Details::default())
+}
+
+pub fn not_allowed() -> Status {
+    let message = "the server does not allow this method on the requested resource";
+    Status::new(http::StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
+        .with(crate::status::Details::default())
+}
+
+/// What the caller wants, in the terms of authorisation.
+pub fn attributes<'a>(target: &'a Target, verb: &'a str) -> Attributes<'a> {
+    let is_namespace = target.group.is_empty() && target.plural == "namespaces";
+    let name = target.name.as_deref().unwrap_or_default();
+    Attributes {
+        verb,
+        group: &target.group,
+        version: &target.version,
+        resource: &target.plural,
+        subresource: target.subresource.as_deref().unwrap_or_default(),
+        namespace: if is_namespace { name } else { target.namespace.as_deref().unwrap_or_default() },
+        name,
+        path: "",
+    }
+}

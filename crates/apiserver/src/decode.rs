@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From the bytes of a request to an object of a kind, as strictly as the caller wants.
+
+mod go;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use serde_json::Value;
+
+use crate::{
+    builtin::builtins,
+    json,
+    object::{as_object, text},
+    registry::{Backing, Resource},
+    request::options::FieldValidation,
+    schema,
+    status::Status,
+};
+
+pub const MEDIA_TYPES: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+
+/// How many complaints of one request become warnings; the real server stops there too.
+const MOST_COMPLAINTS: usize = 100;
+
+/// A body that was read, and what is strange about it.
+#[derive(Debug)]
+pub struct Read {
+    pub value: Value,
+    pub duplicates: Vec<String>,
+}
+
+/// The media type of the body. None at all means JSON.
+pub fn media_type(headers: &HeaderMap) -> String {
+    let header = headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media = header.split(';').next().unwrap_or_default().trim();
+    if media.is_empty() { "application/json".to_owned() } else { media.to_ascii_lowercase() }
+}
+
+/// Reads a body of JSON or YAML.
+pub fn read(headers: &HeaderMap, body: &Bytes, kind: &str) -> Result<Read, Status> {
+    match media_type(headers).as_str() {
+        "application/json" => read_json(body, kind),
+        "application/yaml" => Ok(Read { value: yaml(body)?, duplicates: Vec::new() }),
+        _ => Err(Status::unsupported_media_type(&MEDIA_TYPES)),
+    }
+}
+
+fn read_json(body: &Bytes, kind: &str) -> Result<Read, Status> {
+    let json::Document { value, duplicates } = json::parse(body).map_err(|error| {
+        let shown = if body.is_empty() { "<empty>".into() } else { String::from_utf8_lossy(body.get(..body.len().min(512)).unwrap_or_default()) };
+        let why = go::syntax_error(body, &error);
+        Status::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} ({shown})"
+        ))
+    })?;
+    Ok(Read { value, duplicates })
+}
+
+pub fn yaml(body: &Bytes) -> Result<Value, Status> {
+    // Most of what comes as YAML is JSON.
+    if body.first() == Some(&b'{')
+        && let Ok(read) = json::parse(body)
+    {
+        return Ok(read.value);
+    }
+    let text = std::str::from_utf8(body).map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
+    let value: Value =
+        serde_saphyr::from_str(text).map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
+    // Once more through JSON: numbers are read the one way.
+    json::parse(value.to_string().as_bytes()).map(|read| read.value).map_err(Status::internal)
+}
+
+/// Makes an object of the resource's kind: known fields only, right types, defaults filled in.
+/// Complaints that are not refusals go to `warnings`.
+pub fn object(
+    resource: &Resource,
+    read: Read,
+    validation: FieldValidation,
+    warnings: &mut Vec<String>,
+) -> Result<Value, Status> {
+    let Read { mut value, duplicates } = read;
+    identify(resource, &mut value)?;
+    let unknown = fit(resource, &mut value)?;
+    complain(resource, &unknown, &duplicates, validation, warnings)?;
+    fill(resource, &mut value);
+    Ok(value)
+}
+
+/// Like [`object`], for the result of a patch: complaints are about the patch, so they come from the caller.
+pub fn complain(
+    resource: &Resource,
+    unknown: &[String],
+    duplicates: &[String],
+    validation: FieldValidation,
+    warnings: &mut Vec<String>,
+) -> Result<(), Status> {
+    let unknown = unknown.iter().map(|path| format!("unknown field {path:?}"));
+    let twice = duplicates.iter().map(|path| format!("duplicate field {path:?}"));
+    // The real server names what the decoder saw first: for custom resources that is the duplicates.
+    let complaints: Vec<String> = match resource.backing {
+        Backing::Builtin(_) => unknown.chain(twice).take(MOST_COMPLAINTS).collect(),
+        Backing::Custom(_) => twice.chain(unknown).take(MOST_COMPLAINTS).collect(),
+    };
+    match validation {
+        _ if complaints.is_empty() => Ok(()),
+        FieldValidation::Ignore => Ok(()),
+        FieldValidation::Warn => {
+            warnings.extend(complaints);
+            Ok(())
+        }
+        FieldValidation::Strict => Err(Status::bad_request(format!(
+            "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
+            resource.kind,
+            resource.version,
+            resource.kind,
+            complaints.join(", ")
+        ))),
+    }
+}
+
+/// Drops unknown fields and refuses wrong types. The answer is the unknown fields.
+pub fn fit(resource: &Resource, value: &mut Value) -> Result<Vec<String>, Status> {
+    let schema = resource.schema.schema();
+    let refuse = |why: String| {
+        Status::bad_request(format!(
+            "{} in version {:?} cannot be handled as a {}: {why}",
+            resource.kind, resource.version, resource.kind
+        ))
+    };
+    match &resource.backing {
+        Backing::Builtin(_) => {
+            go::check(value, schema, "").map_err(refuse)?;
+        }
+        Backing::Custom(_) => {
+            if let (Some(metadata), Some((_, schema))) = (value.get("metadata"), schema.field("metadata")) {
+                go::check(metadata, schema, "").map_err(refuse)?;
+            }
+        }
+    }
+    Ok(schema::prune::prune(value, schema))
+}
+
+/// Fills in defaults.
+pub fn fill(resource: &Resource, value: &mut Value) {
+    match &resource.backing {
+        Backing::Builtin(_) => builtins().complete(&resource.group, &resource.version, &resource.kind, value),
+        Backing::Custom(_) => {
+            schema::default::fill(value, resource.schema.schema());
+        }
+    }
+}
+
+/// Checks `apiVersion` and `kind`.
+fn identify(resource: &Resource, value: &mut Value) -> Result<(), Status> {
+    let shown = value.to_string();
+    if !value.is_object() {
+        let found = go::json_name(value);
+        return Err(Status::bad_request(format!(
+            "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }} ({shown})",
+            resource.kind
+        )));
+    }
+    let (api_version, kind) = (text(value, "/apiVersion").to_owned(), text(value, "/kind").to_owned());
+    let map = as_object(value);
+    match &resource.backing {
+        Backing::Custom(_) => {
+            if kind.is_empty() {
+                return Err(Status::bad_request(format!(
+                    "the object provided is unrecognized (must be of type {}): Object 'Kind' is missing in '{shown}' ({shown})",
+                    resource.kind
+                )));
+            }
+            if api_version.is_empty() {
+                return Err(Status::bad_request(format!(
+                    "the object provided is unrecognized (must be of type {}): Object 'apiVersion' is missing in '{shown}' ({shown})",
+                    resource.kind
+                )));
+            }
+            if *api_version != *resource.api_version {
+                return Err(Status::bad_request(format!(
+                    "the API version in the data ({api_version}) does not match the expected API version ({})",
+                    resource.api_version
+                )));
+            }
+        }
+        Backing::Builtin(_) => builtin_identity(resource, &api_version, &kind)?,
+    }
+    if kind.is_empty() {
+        map.insert("kind".into(), resource.kind.as_ref().into());
+    }
+    if api_version.is_empty() {
+        map.insert("apiVersion".into(), resource.api_version.as_ref().into());
+    }
+    Ok(())
+}
+
+fn builtin_identity(resource: &Resource, api_version: &str, kind: &str) -> Result<(), Status> {
+    let (wanted_version, wanted_kind) = (&*resource.api_version, &*resource.kind);
+    let fits = |found: &str, wanted: &str| found.is_empty() || found == wanted;
+    if fits(api_version, wanted_version) && fits(kind, wanted_kind) {
+        return Ok(());
+    }
+    let (found_version, found_kind) =
+        (if api_version.is_empty() { wanted_version } else { api_version }, if kind.is_empty() { wanted_kind } else { kind });
+    let (group, version) = found_version.rsplit_once('/').unwrap_or(("", found_version));
+    if builtins().kind(group, version, found_kind).is_none() {
+        return Err(Status::bad_request(format!(
+            "{wanted_kind} in version {:?} cannot be handled as a {wanted_kind}: no kind {found_kind:?} is registered for version {found_version:?} in scheme \"pkg/runtime/scheme.go:111\"",
+            resource.version
+        )));
+    }
+    Err(Status::bad_request(format!(
+        "{found_kind} in version {version:?} cannot be handled as a {wanted_kind}: converting ({version}.{found_kind}) to ({}.{wanted_kind}): unknown conversion",
+        internal_package(&resource.group)
+    )))
+}
+
+/// The Go package of the internal types of a group.
+fn internal_package(group: &str) -> &str {
+    if group.is_empty() { "core" } else { group.split('.').next().unwrap_or(group) }
+}

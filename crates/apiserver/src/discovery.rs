@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Documents about the server: what it serves, its version, its health.
+
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use crate::{
+    access::User,
+    answer::Answer,
+    registry::{Group, Registry, Resource, join},
+    request::{
+        Document,
+        accept::{Accepted, Form, Unacceptable},
+    },
+    server::Inner,
+    status::Status,
+};
+
+/// The version of Kubernetes that this server imitates.
+pub const VERSION: &str = "v1.36.3";
+
+pub fn answer(
+    server: &Inner,
+    _user: &User,
+    document: &Document,
+    _head: &http::request::Parts,
+    accepted: Result<Accepted, Unacceptable>,
+) -> Result<Answer, Status> {
+    let registry = server.registry();
+    let aggregated = matches!(accepted, Ok(Accepted { form: Form::GroupDiscovery, .. }));
+    let body = match document {
+        Document::CoreVersions if aggregated => group_list(&registry, |group| group.name.is_empty()),
+        Document::Groups if aggregated => group_list(&registry, |group| !group.name.is_empty()),
+        Document::CoreVersions => json!({
+            "kind": "APIVersions",
+            "versions": ["v1"],
+            "serverAddressByClientCIDRs": [],
+        }),
+        Document::Groups => {
+            let groups: Vec<Value> = registry.groups().iter().filter(|group| !group.name.is_empty()).map(group_document).collect();
+            json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups })
+        }
+        Document::Group(name) => match registry.group(name) {
+            Some(group) => {
+                let mut document = group_document(group);
+                document["kind"] = "APIGroup".into();
+                document["apiVersion"] = "v1".into();
+                document
+            }
+            None => return Ok(Answer::Absent),
+        },
+        Document::GroupVersion { group, version } => match resources(&registry, group, version) {
+            Some(document) => document,
+            None => return Ok(Answer::Absent),
+        },
+        Document::Version => version(),
+        Document::Health(_) => return Ok(Answer::Text { code: StatusCode::OK, body: "ok".into() }),
+        _ => return Ok(Answer::Absent),
+    };
+    Ok(Answer::Document { code: StatusCode::OK, body })
+}
+
+fn version() -> Value {
+    json!({
+        "major": "1",
+        "minor": "36",
+        "emulationMajor": "1",
+        "emulationMinor": "36",
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": "35",
+        "gitVersion": VERSION,
+        "gitCommit": "",
+        "gitTreeState": "archive",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "bivouac",
+        "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+    })
+}
+
+fn group_document(group: &Group) -> Value {
+    let version = |version: &str| json!({ "groupVersion": join(&group.name, version), "version": version });
+    let versions: Vec<Value> = group.versions.iter().map(|one| version(one)).collect();
+    let preferred = group.versions.first().map(|one| version(one));
+    json!({ "name": &*group.name, "versions": versions, "preferredVersion": preferred })
+}
+
+fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
+    let mut list = Vec::new();
+    for resource in registry.version(group, version) {
+        list.push(resource_document(resource));
+        list.extend(resource.subresources.iter().map(|part| {
+            let mut document = json!({
+                "name": format!("{}/{}", resource.plural, part.name),
+                "singularName": "",
+                "namespaced": resource.namespaced,
+                "kind": &*part.kind,
+                "verbs": part.verbs.iter().map(|verb| &**verb).collect::<Vec<_>>(),
+            });
+            if !part.version.is_empty() {
+                document["group"] = part.group.as_ref().into();
+                document["version"] = part.version.as_ref().into();
+            }
+            document
+        }));
+    }
+    if list.is_empty() {
+        return None;
+    }
+    let mut document = json!({ "kind": "APIResourceList", "groupVersion": join(group, version), "resources": list });
+    if !group.is_empty() {
+        document["apiVersion"] = "v1".into();
+    }
+    Some(document)
+}
+
+fn texts(list: &[Box<str>]) -> Value {
+    list.iter().map(|one| &**one).collect()
+}
+
+fn resource_document(resource: &Resource) -> Value {
+    let mut document = json!({
+        "name": &*resource.plural,
+        "singularName": &*resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": &*resource.kind,
+        "verbs": texts(&resource.verbs),
+    });
+    if !resource.short_names.is_empty() {
+        document["shortNames"] = texts(&resource.short_names);
+    }
+    if !resource.categories.is_empty() {
+        document["categories"] = texts(&resource.categories);
+    }
+    if let Some(hash) = &resource.storage_version_hash {
+        document["storageVersionHash"] = hash.as_ref().into();
+    }
+    document
+}
+
+fn group_list(registry: &Registry, wanted: impl Fn(&Group) -> bool) -> Value {
+    let groups: Vec<Value> = registry.groups().iter().filter(|group| wanted(group)).map(|group| group_discovery(registry, group)).collect();
+    json!({ "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": groups })
+}
+
+fn group_discovery(registry: &Registry, group: &Group) -> Value {
+    let versions: Vec<Value> = group
+        .versions
+        .iter()
+        .map(|version| {
+            let resources: Vec<Value> = registry.version(&group.name, version).map(|one| resource_discovery(one)).collect();
+            json!({ "version": &**version, "resources": resources, "freshness": "Current" })
+        })
+        .collect();
+    let mut metadata = json!({ "creationTimestamp": null });
+    if !group.name.is_empty() {
+        metadata["name"] = group.name.as_ref().into();
+    }
+    json!({ "metadata": metadata, "versions": versions })
+}
+
+fn resource_discovery(resource: &Resource) -> Value {
+    let kind = |group: &str, version: &str, kind: &str| json!({ "group": group, "version": version, "kind": kind });
+    let mut document = json!({
+        "resource": &*resource.plural,
+        "responseKind": kind(&resource.group, &resource.version, &resource.kind),
+        "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
+        "singularResource": &*resource.singular,
+        "verbs": texts(&resource.verbs),
+    });
+    if !resource.short_names.is_empty() {
+        document["shortNames"] = texts(&resource.short_names);
+    }
+    if !resource.categories.is_empty() {
+        document["categories"] = texts(&resource.categories);
+    }
+    if !resource.subresources.is_empty() {
+        let parts = resource.subresources.iter().map(|part| {
+            let (group, version) =
+                if part.version.is_empty() { (&*resource.group, &*resource.version) } else { (&*part.group, &*part.version) };
+            json!({ "subresource": &*part.name, "responseKind": kind(group, version, &part.kind), "verbs": texts(&part.verbs) })
+        });
+        document["subresources"] = parts.collect();
+    }
+    document
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a write sets in motion inside the server.
+
+use serde_json::Value;
+
+use crate::{call::Call, registry::Resource, status::Status, store::Stored};
+
+/// Gives the object what the server hands out, such as addresses.
+pub fn allocate(_call: &Call, _object: &mut Value, _old: Option<&Value>) -> Result<(), Status> {
+    Ok(())
+}
+
+/// Whether nothing inside the server holds an object that is going.
+pub fn may_go(resource: &Resource, object: &Value) -> bool {
+    let held = |pointer: &str| object.pointer(pointer).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+    !(resource.group.is_empty() && &*resource.kind == "Namespace" && held("/spec/finalizers"))
+}
+
+/// How long the object may take to go.
+pub fn grace(_resource: &Resource, _object: &Value, _wanted: Option<i64>) -> i64 {
+    0
+}
+
+/// What else shows that an object is going.
+pub fn marked(_resource: &Resource, _object: &mut Value, _now: &str) {}
+
+/// After a commit. `now` is nothing if the object is gone.
+pub async fn written(call: &Call, _before: Option<&Stored>, now: Option<&Stored>) -> Result<(), Status> {
+    let resource = &call.resource;
+    if &*resource.group == "apiextensions.k8s.io" {
+        crate::definitions::written(&call.server, resource, now).await?;
+    }
+    Ok(())
+}

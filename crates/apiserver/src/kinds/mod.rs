@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The rules of built-in kinds that no schema tells: what is filled in, what may not change, what must hold.
+
+use serde_json::Value;
+
+use crate::{field::Error, names};
+
+/// What is special about a kind. Most kinds have nothing special: see [`Rules::PLAIN`].
+#[derive(Debug)]
+pub struct Rules {
+    pub kind: &'static str,
+    /// Whether `metadata.generation` counts changes.
+    pub generation: bool,
+    /// Whether a write through the main endpoint leaves the status alone.
+    pub status_apart: bool,
+    /// Whether an update without a resourceVersion is taken.
+    pub unconditional_update: bool,
+    /// Whether an update of an absent object creates it.
+    pub create_on_update: bool,
+    /// Whether a deletion answers with the object.
+    pub returns_deleted: bool,
+    /// What is wrong with a name.
+    pub name: fn(&str) -> Vec<String>,
+    /// Fields that a selector may ask for beside name and namespace, with the pointers to their values.
+    pub fields: &'static [(&'static str, &'static str)],
+    /// The version in which objects are stored, if it is another one, and the way there and back.
+    pub stored_as: Option<&'static str>,
+    pub to_stored: fn(&mut Value),
+    pub from_stored: fn(&mut Value),
+    /// Before a new object is checked.
+    pub prepare_create: fn(&mut Value),
+    /// Before a changed object is checked: (new, old).
+    pub prepare_update: fn(&mut Value, &Value),
+    /// Before a status is written: (new, old). Everything but the status is kept.
+    pub prepare_status: fn(&mut Value, &Value),
+    /// The fields that a writer of the status does not own.
+    pub status_resets: &'static [&'static [&'static str]],
+    pub check: fn(&Value) -> Vec<Error>,
+    /// What may not change: (new, old).
+    pub check_update: fn(&Value, &Value) -> Vec<Error>,
+}
+
+impl Rules {
+    pub const PLAIN: Self = Self {
+        kind: "",
+        generation: false,
+        status_apart: true,
+        unconditional_update: true,
+        create_on_update: false,
+        returns_deleted: false,
+        name: names::subdomain,
+        fields: &[],
+        stored_as: None,
+        to_stored: |_| {},
+        from_stored: |_| {},
+        prepare_create: |_| {},
+        prepare_update: |_, _| {},
+        prepare_status: keep_all_but_status,
+        status_resets: &[&["spec"]],
+        check: |_| Vec::new(),
+        check_update: |_, _| Vec::new(),
+    };
+}
+
+/// The rules of a built-in kind.
+pub fn rules(_group: &str, _kind: &str) -> &'static Rules {
+    static PLAIN: Rules = Rules::PLAIN;
+    &PLAIN
+}
+
+/// A write of the status changes nothing else but metadata, where the real server lets labels and the like through.
+pub fn keep_all_but_status(new: &mut Value, old: &Value) {
+    let status = new.get("status").cloned();
+    let metadata = new.get("metadata").cloned();
+    *new = old.clone();
+    for (field, value) in [("status", status), ("metadata", metadata)] {
+        match value {
+            Some(value) => {
+                crate::object::as_object(new).insert(field.to_owned(), value);
+            }
+            None => {
+                crate::object::as_object(new).remove(field);
+            }
+        }
+    }
+}

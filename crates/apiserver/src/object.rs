@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Looking into an object's metadata.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+/// Reads and writes the metadata of an object.
+pub trait Object {
+    fn meta(&self) -> Option<&Map<String, Value>>;
+    /// The metadata, made if absent.
+    fn meta_mut(&mut self) -> &mut Map<String, Value>;
+
+    fn meta_str(&self, field: &str) -> &str {
+        self.meta().and_then(|meta| meta.get(field)).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn name(&self) -> &str {
+        self.meta_str("name")
+    }
+
+    fn namespace(&self) -> &str {
+        self.meta_str("namespace")
+    }
+
+    fn uid(&self) -> &str {
+        self.meta_str("uid")
+    }
+
+    fn is_going(&self) -> bool {
+        self.meta().is_some_and(|meta| meta.contains_key("deletionTimestamp"))
+    }
+
+    fn finalizers(&self) -> Vec<&str> {
+        let list = self.meta().and_then(|meta| meta.get("finalizers")).and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
+    fn generation(&self) -> i64 {
+        self.meta().and_then(|meta| meta.get("generation")).and_then(Value::as_i64).unwrap_or_default()
+    }
+
+    fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        let labels = self.meta().and_then(|meta| meta.get("labels")).and_then(Value::as_object);
+        labels.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
+    }
+
+    fn annotation(&self, key: &str) -> Option<&str> {
+        self.meta()?.get("annotations")?.get(key)?.as_str()
+    }
+
+    fn owner_references(&self) -> &[Value] {
+        let list = self.meta().and_then(|meta| meta.get("ownerReferences")).and_then(Value::as_array);
+        list.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn set_meta(&mut self, field: &str, value: impl Into<Value>) {
+        self.meta_mut().insert(field.to_owned(), value.into());
+    }
+}
+
+impl Object for Value {
+    fn meta(&self) -> Option<&Map<String, Value>> {
+        self.get("metadata")?.as_object()
+    }
+
+    fn meta_mut(&mut self) -> &mut Map<String, Value> {
+        child_object(as_object(self), "metadata")
+    }
+}
+
+/// The value as an object; anything else becomes an empty one.
+pub fn as_object(value: &mut Value) -> &mut Map<String, Value> {
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    #[allow(clippy::expect_used, reason = "the line above made it an object")]
+    value.as_object_mut().expect("an object")
+}
+
+/// The object under a key, made if absent.
+pub fn child_object<'a>(map: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<String, Value> {
+    as_object(map.entry(key).or_insert_with(|| Value::Object(Map::new())))
+}
+
+/// A time as objects carry it: seconds, UTC.
+pub fn time(now: Timestamp) -> String {
+    now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// The string at a pointer, or nothing.
+pub fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The server: what it holds, and how a request finds its way.
+
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    fmt,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    task::{Context, Poll},
+};
+
+use bivouac_core::{Clock, SystemClock};
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use rand::{RngCore, SeedableRng, rngs::StdRng};
+
+use crate::{
+    answer::{Answer, Body},
+    call::Call,
+    registry::{Registry, Resource},
+    request::{Route, accept::Accepted},
+    status::Status,
+    store::{Limits, Store},
+};
+
+/// The largest body that is read, as in the real server.
+pub const BODY_LIMIT: usize = 3 * 1024 * 1024;
+
+/// A Kubernetes API server. Clones are the same server.
+#[derive(Clone)]
+pub struct ApiServer {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// How a server is made.
+#[derive(Debug)]
+pub struct Settings {
+    pub store: Store,
+    pub clock: Arc<dyn Clock>,
+    /// Makes uids and names follow from one number. Without it they come from the system's randomness.
+    pub seed: Option<u64>,
+}
+
+/// What all requests share.
+pub struct Inner {
+    pub store: Store,
+    pub clock: Arc<dyn Clock>,
+    registry: RwLock<Arc<Registry>>,
+    /// The resources of each definition, by its name.
+    customs: Mutex<BTreeMap<String, Vec<Arc<Resource>>>>,
+    random: Mutex<StdRng>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { store: Store::in_memory(Limits::default()), clock: Arc::new(SystemClock), seed: None }
+    }
+}
+
+// === impl ApiServer ===
+
+impl ApiServer {
+    /// A server over a store that may hold objects already.
+    pub async fn start(settings: Settings) -> Result<Self, Status> {
+        let Settings { store, clock, seed } = settings;
+        let random = seed.map_or_else(StdRng::from_os_rng, StdRng::seed_from_u64);
+        let inner = Inner {
+            store,
+            clock,
+            registry: RwLock::new(Arc::new(Registry::builtin())),
+            customs: Mutex::default(),
+            random: Mutex::new(random),
+        };
+        let server = Self { inner: Arc::new(inner) };
+        crate::bootstrap::run(&server.inner).await?;
+        Ok(server)
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.inner.store
+    }
+
+    /// Answers one request.
+    pub async fn answer<B>(&self, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (head, body) = request.into_parts();
+        let accept = head.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok());
+        let accepted = Accepted::choose(accept);
+        let mut warnings = Vec::new();
+        let outcome = self.route(&head, body, accepted, &mut warnings).await;
+        let answer = outcome.unwrap_or_else(Answer::Refusal);
+        crate::answer::render(answer, accepted.unwrap_or(Accepted::JSON), &warnings)
+    }
+
+    async fn route<B>(
+        &self,
+        head: &http::request::Parts,
+        body: B,
+        accepted: Result<Accepted, crate::request::accept::Unacceptable>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Answer, Status>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let path = head.uri.path();
+        let user = crate::access::authenticate(&self.inner, &head.headers)?;
+        match Route::of(path) {
+            Route::Unknown => Ok(Answer::Absent),
+            Route::Document(document) => crate::discovery::answer(&self.inner, &user, &document, head, accepted),
+            Route::Resource(target) => {
+                let mut call = Call::new(self.inner.clone(), user, target, head, accepted)?;
+                let body = read(body).await?;
+                let outcome = call.run(body).await;
+                warnings.append(&mut call.warnings);
+                outcome
+            }
+        }
+    }
+}
+
+async fn read<B>(body: B) -> Result<Bytes, Status>
+where
+    B: http_body::Body<Data = Bytes> + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    match http_body_util::Limited::new(body, BODY_LIMIT).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Status::too_large(BODY_LIMIT)),
+        Err(error) => Err(Status::bad_request(format!("the body could not be read: {error}"))),
+    }
+}
+
+impl<B> tower::Service<Request<B>> for ApiServer
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let server = self.clone();
+        Box::pin(async move { Ok(server.answer(request).await) })
+    }
+}
+
+impl fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiServer").field("store", &self.inner.store).finish_non_exhaustive()
+    }
+}
+
+// === impl Inner ===
+
+impl Inner {
+    pub fn registry(&self) -> Arc<Registry> {
+        self.registry.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces the resources of one definition.
+    pub fn define(&self, definition: &str, resources: Vec<Arc<Resource>>) {
+        let mut customs = lock(&self.customs);
+        if resources.is_empty() {
+            customs.remove(definition);
+        } else {
+            customs.insert(definition.to_owned(), resources);
+        }
+        let registry = self.registry().with_custom(customs.values().flatten());
+        *self.registry.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(registry);
+    }
+
+    /// Now, as objects carry it.
+    pub fn now(&self) -> String {
+        crate::object::time(self.clock.now())
+    }
+
+    /// A new uid, in the form of a random UUID.
+    pub fn uid(&self) -> String {
+        let mut bytes = [0; 16];
+        lock(&self.random).fill_bytes(&mut bytes);
+        let number = (u128::from_be_bytes(bytes) & !(0xf000 << 64) & !(0b11 << 62)) | (0x4000 << 64) | (0b10 << 62);
+        let hex = format!("{number:032x}");
+        let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
+        format!("{}-{}-{}-{}-{}", part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32))
+    }
+
+    /// The end of a generated name. The letters are those of the real server: no vowels, nothing that looks alike.
+    pub fn suffix(&self) -> String {
+        const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+        let mut random = lock(&self.random);
+        (0..5)
+            .filter_map(|_| LETTERS.get(random.next_u32() as usize % LETTERS.len()))
+            .map(|letter| char::from(*letter))
+            .collect()
+    }
+
+    pub fn random(&self) -> u64 {
+        lock(&self.random).next_u64()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What the locks guard is whole at every moment, so a panic elsewhere cannot have broken it.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Deleting one object, and collections.
+
+use bytes::Bytes;
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::read;
+use crate::{
+    admission::{self, Operation, Review},
+    answer::{Answer, List, to_bytes},
+    call::{Call, not_allowed},
+    decode,
+    field::Error,
+    hooks,
+    object::Object,
+    registry::Backing,
+    request::options::{check_dry_run, refuse},
+    status::Status,
+    store::{CommitError, Range, Stored, Write},
+    write,
+};
+
+const TRIES: usize = 100;
+const ORPHAN: &str = "orphan";
+const FOREGROUND: &str = "foregroundDeletion";
+
+/// How to delete.
+#[derive(Debug, Default)]
+struct Wish {
+    uid: Option<String>,
+    resource_version: Option<String>,
+    grace: Option<i64>,
+    propagation: Option<String>,
+    orphan_dependents: Option<bool>,
+}
+
+/// What became of a deletion.
+enum Fate {
+    Gone(Value),
+    /// It still exists: finalizers or a grace period hold it.
+    Going(Value),
+}
+
+pub async fn one(call: &mut Call, body: &Bytes) -> Result<Answer, Status> {
+    let wish = wish(call, body)?;
+    let key = call.key();
+    let resource = call.resource.clone();
+    let fate = delete(call, &key, &wish).await?;
+    let returns = matches!(&resource.backing, Backing::Builtin(rules) if rules.returns_deleted);
+    Ok(match fate {
+        Fate::Going(object) => {
+            // Namespaces and the like are answered with 200 all the same: the real server gives 202 only where the
+            // caller did not ask to wait.
+            Answer::Object { code: StatusCode::OK, resource, body: to_bytes(&object) }
+        }
+        Fate::Gone(object) if returns => Answer::Object { code: StatusCode::OK, resource, body: to_bytes(&object) },
+        Fate::Gone(object) => {
+            let mut details = json!({ "name": call.name(), "kind": &*resource.plural, "uid": object.uid() });
+            if !resource.group.is_empty() {
+                details["group"] = resource.group.as_ref().into();
+            }
+            let body = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details });
+            Answer::Document { code: StatusCode::OK, body }
+        }
+    })
+}
+
+/// Deletes everything that the selectors ask for, one after the other.
+pub async fn collection(call: &mut Call, body: &Bytes) -> Result<Answer, Status> {
+    if call.resource.namespaced && call.target.namespace.is_none() {
+        return Err(not_allowed());
+    }
+    let wish = wish(call, body)?;
+    read::check(&call.options)?;
+    read::check_fields(&call.resource, &call.options)?;
+    let range = Range {
+        namespace: call.target.namespace.as_deref(),
+        limit: call.options.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
+        ..Range::default()
+    };
+    let options = call.options.clone();
+    let resource = call.resource.clone();
+    let page = call
+        .server
+        .store
+        .range(&resource.keyspace, &range, |stored| read::matches(&options, &resource, stored))
+        .map_err(|error| Status::expired(error.to_string()))?;
+    let mut items = Vec::new();
+    for stored in &page.items {
+        match delete(call, stored.key(), &wish).await {
+            Ok(_) => items.push(resource.present(stored)),
+            Err(status) if status.code == 404 => items.push(resource.present(stored)),
+            Err(status) => return Err(status),
+        }
+    }
+    Ok(Answer::List(List { resource, items, revision: page.revision, continue_token: None, remaining: None }))
+}
+
+fn wish(call: &mut Call, body: &Bytes) -> Result<Wish, Status> {
+    let mut wish = Wish {
+        grace: call.options.grace_period_seconds,
+        propagation: call.options.propagation_policy.clone(),
+        orphan_dependents: call.options.orphan_dependents,
+        ..Wish::default()
+    };
+    if !body.is_empty() {
+        let read = decode::read(&call.headers, body, "DeleteOptions")?.value;
+        if !read.is_object() {
+            return Err(Status::bad_request("the options of the deletion are not an object"));
+        }
+        let text = |pointer: &str| read.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        wish.uid = text("/preconditions/uid");
+        wish.resource_version = text("/preconditions/resourceVersion");
+        wish.grace = read.get("gracePeriodSeconds").and_then(Value::as_i64);
+        wish.propagation = text("/propagationPolicy");
+        wish.orphan_dependents = read.get("orphanDependents").and_then(Value::as_bool);
+        let dry_run = read.get("dryRun").and_then(Value::as_array).into_iter().flatten();
+        call.options.dry_run.extend(dry_run.filter_map(Value::as_str).map(str::to_owned));
+    }
+    check(&wish, &call.options.dry_run)?;
+    Ok(wish)
+}
+
+fn check(wish: &Wish, dry_run: &[String]) -> Result<(), Status> {
+    let mut errors = Vec::new();
+    if let Some(policy) = wish.propagation.as_deref() {
+        if !["Foreground", "Background", "Orphan"].contains(&policy) {
+            errors.push(Error::not_supported("propagationPolicy", policy, &["Foreground", "Background", "Orphan", "nil"]));
+        }
+        if wish.orphan_dependents.is_some() {
+            let why = "orphanDependents and deletionPropagation cannot be both set";
+            errors.push(Error::invalid("propagationPolicy", policy, why));
+        }
+    }
+    errors.extend(check_dry_run(dry_run));
+    refuse("DeleteOptions", &errors)
+}
+
+async fn delete(call: &mut Call, key: &str, wish: &Wish) -> Result<Fate, Status> {
+    let resource = call.resource.clone();
+    let name = key.rsplit('/').next().unwrap_or(key).to_owned();
+    let name = if resource.namespaced { name } else { key.to_owned() };
+    let absent = || Status::not_found(&resource.group, &resource.plural, &name);
+    for _ in 0..TRIES {
+        let stored = call.server.store.get(&resource.keyspace, key).ok_or_else(absent)?;
+        let old = resource.read(&stored);
+        check_preconditions(call, wish, &old, &name)?;
+        let namespace = old.namespace().to_owned();
+        let review =
+            Review { operation: Operation::Delete, namespace: &namespace, name: &name, object: None, old: Some(&old) };
+        admission::validate(call, &review).await?;
+        match step(call, key, &stored, old, wish).await {
+            Ok(fate) => return Ok(fate),
+            Err(CommitError::Changed(_)) => {}
+            Err(CommitError::Absent) => return Err(absent()),
+            Err(error) => return Err(write::commit_error(call, &name, &error)),
+        }
+    }
+    Err(Status::modified(&resource.group, &resource.plural, &name))
+}
+
+/// One try: mark the object as going, or remove it.
+async fn step(call: &mut Call, key: &str, stored: &Stored, old: Value, wish: &Wish) -> Result<Fate, CommitError> {
+    let resource = call.resource.clone();
+    let mut new = old.clone();
+    let finalizers = wanted_finalizers(&old, wish);
+    let grace = hooks::grace(&resource, &old, wish.grace);
+    let held = !finalizers.is_empty() || grace > 0 || !hooks::may_go(&resource, &new);
+    if held {
+        mark(call, &mut new, &old, finalizers, grace);
+        hooks::marked(&resource, &mut new, &call.server.now());
+        if new == old || call.options.is_dry_run() {
+            return Ok(Fate::Going(new));
+        }
+        let now = call
+            .server
+            .store
+            .commit(&resource.keyspace, key, Write::Update(stored.revision()), |revision| resource.draft(&new, revision))
+            .await?;
+        let _ = hooks::written(call, Some(stored), Some(&now)).await;
+        return Ok(Fate::Going(resource.read(&now)));
+    }
+    if call.options.is_dry_run() {
+        return Ok(Fate::Gone(new));
+    }
+    let gone = call
+        .server
+        .store
+        .commit(&resource.keyspace, key, Write::Delete(stored.revision()), |revision| resource.draft(&new, revision))
+        .await?;
+    let _ = hooks::written(call, Some(stored), None).await;
+    Ok(Fate::Gone(resource.read(&gone)))
+}
+
+/// Marks the object as going. A later deletion can only shorten what an earlier one granted.
+fn mark(call: &Call, new: &mut Value, old: &Value, finalizers: Vec<String>, grace: i64) {
+    if finalizers.is_empty() {
+        new.meta_mut().remove("finalizers");
+    } else {
+        new.set_meta("finalizers", finalizers);
+    }
+    let first = !old.is_going();
+    if first || grace < write::grace(old) {
+        if first && old.generation() > 0 {
+            new.set_meta("generation", old.generation() + 1);
+        }
+        let ends = call.server.clock.now() + jiff::SignedDuration::from_secs(grace);
+        new.set_meta("deletionTimestamp", crate::object::time(ends));
+        new.set_meta("deletionGracePeriodSeconds", grace);
+    }
+}
+
+/// The finalizers that the wanted propagation leaves on the object.
+fn wanted_finalizers(old: &Value, wish: &Wish) -> Vec<String> {
+    let has = |name: &str| old.finalizers().contains(&name);
+    let (orphan, foreground) = match (wish.orphan_dependents, wish.propagation.as_deref()) {
+        (Some(orphan), _) => (orphan, false),
+        (None, Some("Orphan")) => (true, false),
+        (None, Some("Foreground")) => (false, true),
+        (None, Some(_)) => (false, false),
+        (None, None) => (has(ORPHAN), has(FOREGROUND)),
+    };
+    let mut finalizers: Vec<String> = old
+        .finalizers()
+        .into_iter()
+        .filter(|one| *one != ORPHAN && *one != FOREGROUND)
+        .map(str::to_owned)
+        .collect();
+    if orphan {
+        finalizers.push(ORPHAN.to_owned());
+    }
+    if foreground {
+        finalizers.push(FOREGROUND.to_owned());
+    }
+    finalizers
+}
+
+fn check_preconditions(call: &Call, wish: &Wish, old: &Value, name: &str) -> Result<(), Status> {
+    let resource = &call.resource;
+    let refuse = |why: String| Err(Status::conflict(&resource.group, &resource.kind, name, why));
+    if let Some(uid) = wish.uid.as_deref()
+        && uid != old.uid()
+    {
+        return refuse(format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
+            old.uid()
+        ));
+    }
+    if let Some(version) = wish.resource_version.as_deref() {
+        let found = old.meta_str("resourceVersion");
+        if version != found {
+            return refuse(format!(
+                "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({found}). The object might have been modified"
+            ));
+        }
+    }
+    Ok(())
+}

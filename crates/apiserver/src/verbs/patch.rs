@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Changing a part of an object.
+
+use bytes::Bytes;
+use http::StatusCode;
+use serde_json::Value;
+
+use super::update::check_condition;
+use crate::{
+    answer::{Answer, to_bytes},
+    call::Call,
+    decode,
+    field::Error,
+    merge,
+    object::Object,
+    patch::{self, PatchError},
+    request::options::{FieldValidation, refuse},
+    status::Status,
+    write::{self, Outcome},
+};
+
+/// How often a patch is tried against others that write at the same time.
+const TRIES: usize = 5;
+
+/// A patch that was read.
+enum Change {
+    Json(Value),
+    Merge(Value),
+    Strategic(Value),
+    Apply(Value),
+}
+
+pub async fn run(call: &mut Call, body: &Bytes) -> Result<Answer, Status> {
+    part(call, body, "").await
+}
+
+/// Patches an object, or the part of it that a subresource is.
+pub async fn part(call: &mut Call, body: &Bytes, subresource: &str) -> Result<Answer, Status> {
+    let change = read(call, body)?;
+    check_options(call, &change)?;
+    for _ in 0..TRIES {
+        let stored = call.server.store.get(&call.resource.keyspace, &call.key());
+        let Some(stored) = stored else {
+            return match change {
+                Change::Apply(config) if subresource.is_empty() => create_by_apply(call, config).await,
+                _ => Err(call.not_found()),
+            };
+        };
+        let old = call.resource.read(&stored);
+        let new = change_object(call, &old, &change, subresource)?;
+        if new.name() != call.name() {
+            let error = Error::invalid("metadata.name", new.name(), "field is immutable");
+            return Err(Status::invalid(&call.resource.group, &call.resource.kind, call.name(), &[error]));
+        }
+        let versioned = new.meta_str("resourceVersion") != old.meta_str("resourceVersion");
+        if versioned || new.uid() != old.uid() {
+            check_patched(call, &new, &old)?;
+        }
+        match write::replace(call, &stored, &old, new, subresource).await {
+            Ok(written) => {
+                let body = to_bytes(&written.object);
+                return Ok(Answer::Object { code: StatusCode::OK, resource: call.resource.clone(), body });
+            }
+            Err(Outcome::Refused(status)) => return Err(status),
+            Err(Outcome::Raced) => {}
+        }
+    }
+    Err(Status::modified(&call.resource.group, &call.resource.plural, call.name()))
+}
+
+/// A patch may carry conditions: the version and the uid that it is meant for.
+fn check_patched(call: &Call, new: &Value, old: &Value) -> Result<(), Status> {
+    if new.uid() != old.uid() && !new.uid().is_empty() {
+        let error = Error::invalid("metadata.uid", new.uid(), "field is immutable");
+        return Err(Status::invalid(&call.resource.group, &call.resource.kind, call.name(), &[error]));
+    }
+    if new.meta_str("resourceVersion").is_empty() {
+        return Ok(());
+    }
+    check_condition(call, new, old)
+}
+
+fn read(call: &Call, body: &Bytes) -> Result<Change, Status> {
+    const BUILTIN: [&str; 4] = [
+        "application/json-patch+json",
+        "application/merge-patch+json",
+        "application/strategic-merge-patch+json",
+        "application/apply-patch+yaml",
+    ];
+    const CUSTOM: [&str; 3] =
+        ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
+    let custom = call.resource.custom().is_some();
+    let json = || {
+        crate::json::parse(body)
+            .map(|read| read.value)
+            .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))
+    };
+    match decode::media_type(&call.headers).as_str() {
+        "application/json-patch+json" => Ok(Change::Json(json()?)),
+        "application/merge-patch+json" => Ok(Change::Merge(json()?)),
+        "application/strategic-merge-patch+json" if !custom => Ok(Change::Strategic(json()?)),
+        "application/apply-patch+yaml" => Ok(Change::Apply(decode::yaml(body)?)),
+        _ if custom => Err(Status::unsupported_media_type(&CUSTOM)),
+        "application/strategic-merge-patch+json" => Err(Status::unsupported_media_type(&BUILTIN)),
+        _ => {
+            let message = "415: Unsupported Media Type";
+            Err(Status::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
+                .with(crate::status::Details::default()))
+        }
+    }
+}
+
+fn check_options(call: &Call, change: &Change) -> Result<(), Status> {
+    let apply = matches!(change, Change::Apply(_));
+    let mut errors = Vec::new();
+    if apply && call.options.field_manager.is_none() {
+        errors.push(Error::required("fieldManager", "is required for apply patch"));
+    }
+    if !apply && call.options.force.is_some() {
+        errors.push(Error::forbidden("force", "may not be specified for non-apply patch"));
+    }
+    refuse("PatchOptions", &errors)?;
+    call.options.check_write("PatchOptions")
+}
+
+fn change_object(call: &mut Call, old: &Value, change: &Change, subresource: &str) -> Result<Value, Status> {
+    let resource = call.resource.clone();
+    let strict = call.options.field_validation() != FieldValidation::Ignore;
+    let changed = match change {
+        Change::Apply(config) => return apply(call, Some(old), config, subresource),
+        Change::Json(operations) => patch::json(old.clone(), operations, strict),
+        Change::Merge(merge) => patch::merge(old.clone(), merge.clone()),
+        Change::Strategic(strategic) => patch::strategic(old.clone(), strategic.clone(), resource.schema.schema()),
+    };
+    let mut new = changed.map_err(patch_error)?;
+    let unknown = decode::fit(&resource, &mut new)?;
+    decode::complain(&resource, &unknown, &[], call.options.field_validation(), &mut call.warnings)?;
+    decode::fill(&resource, &mut new);
+    Ok(write::manage(call, Some(old), new, subresource))
+}
+
+fn patch_error(error: PatchError) -> Status {
+    let message = error.to_string();
+    match error {
+        PatchError::BadRequest(_) => Status::bad_request(message),
+        PatchError::TooLarge(_) => Status::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message),
+        PatchError::Rejected => {
+            Status::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).with(crate::status::Details::default())
+        }
+        PatchError::Failed(_) => Status::new(StatusCode::INTERNAL_SERVER_ERROR, "", message),
+    }
+}
+
+/// The object that an applied configuration makes of the live one.
+fn apply(call: &mut Call, live: Option<&Value>, config: &Value, subresource: &str) -> Result<Value, Status> {
+    let resource = call.resource.clone();
+    let mut config = config.clone();
+    if !config.is_object() {
+        return Err(Status::bad_request("error decoding YAML: the configuration is not an object"));
+    }
+    let mut unknown = Vec::new();
+    if call.options.field_validation() != FieldValidation::Ignore {
+        let mut copy = config.clone();
+        unknown = crate::schema::prune::prune(&mut copy, resource.schema.schema());
+    }
+    decode::complain(&resource, &unknown, &[], call.options.field_validation(), &mut call.warnings)?;
+    if call.resource.namespaced {
+        super::create::match_namespace(call, &mut config)?;
+    }
+    let now = call.server.now();
+    let manager = call.manager();
+    let reset = write::reset_fields(&resource, subresource);
+    let kind = resource.merge_kind();
+    let request = merge::Write { kind, manager: &manager, subresource, now: &now, reset: &reset };
+    let mut new = merge::apply(live, &config, &request, call.options.force.unwrap_or_default()).map_err(write::apply_error)?;
+    decode::fit(&resource, &mut new)?;
+    decode::fill(&resource, &mut new);
+    Ok(new)
+}
+
+async fn create_by_apply(call: &mut Call, config: Value) -> Result<Answer, Status> {
+    let mut new = apply(call, None, &config, "")?;
+    let uid = new.uid().to_owned();
+    if !uid.is_empty() {
+        let error = Error::invalid("metadata.uid", uid, "field is immutable");
+        return Err(Status::invalid(&call.resource.group, &call.resource.kind, call.name(), &[error]));
+    }
+    new.meta_mut().remove("resourceVersion");
+    if new.name().is_empty() {
+        new.set_meta("name", call.name());
+    }
+    let written = write::create(call, new).await?;
+    Ok(Answer::Object { code: StatusCode::CREATED, resource: call.resource.clone(), body: to_bytes(&written.object) })
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Parts of an object that have a path of their own.
+
+use bytes::Bytes;
+use http::Method;
+
+use crate::{
+    answer::Answer,
+    call::{Call, not_allowed, not_served},
+    status::Status,
+    verbs::{patch, read, update},
+};
+
+pub async fn run(call: &mut Call, part: &str, body: Bytes) -> Result<Answer, Status> {
+    let resource = call.resource.clone();
+    let Some(subresource) = resource.subresource(part) else {
+        return Err(if resource.custom().is_some() { Status::no_such_page() } else { not_served() });
+    };
+    let verb = call.target.verb(&call.method, &call.options);
+    if !subresource.verbs.iter().any(|one| &**one == verb) {
+        return Err(not_allowed());
+    }
+    match (part, call.method.clone()) {
+        ("status", Method::PUT) => update::part(call, &body, part).await,
+        ("status", Method::PATCH) => patch::part(call, &body, part).await,
+        ("status", _) => read::get(call),
+        _ => Err(not_served()),
+    }
+}

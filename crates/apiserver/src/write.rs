@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The way of an object into the store: who owns what, admission, rules, checks, commit.
+
+use serde_json::Value;
+
+use crate::{
+    admission::{self, Operation, Review},
+    call::Call,
+    hooks,
+    merge::{self, Set},
+    metadata,
+    object::{Object, text},
+    registry::{Backing, Resource},
+    status::{Cause, Details, Status},
+    store::{CommitError, Stored, Write},
+};
+
+/// How often a generated name is tried.
+const NAME_TRIES: usize = 8;
+
+/// What a write left behind.
+#[derive(Debug)]
+pub struct Written {
+    pub object: Value,
+    /// The write removed the object: it was going, and its last finalizer went.
+    pub deleted: bool,
+}
+
+/// Fills in `managedFields` for a write that is not an apply.
+pub fn manage(call: &Call, live: Option<&Value>, new: Value, subresource: &str) -> Value {
+    let now = call.server.now();
+    let manager = call.manager();
+    let reset = reset_fields(&call.resource, subresource);
+    let write = merge::Write { kind: call.resource.merge_kind(), manager: &manager, subresource, now: &now, reset: &reset };
+    merge::update(live, new, &write)
+}
+
+/// The fields that an endpoint does not write.
+pub fn reset_fields(resource: &Resource, subresource: &str) -> Set<'static> {
+    match (subresource, &resource.backing) {
+        ("status", Backing::Builtin(rules)) => Set::of_fields(rules.status_resets),
+        ("status", Backing::Custom(_)) => Set::of_fields(&[&["spec"], &["metadata"]]),
+        ("", Backing::Builtin(rules)) if rules.status_apart && resource.subresource("status").is_some() => {
+            Set::of_fields(&[&["status"]])
+        }
+        ("", Backing::Custom(custom)) if custom.has_status => Set::of_fields(&[&["status"]]),
+        _ => Set::default(),
+    }
+}
+
+/// Creates an object. It has its managers already.
+pub async fn create(call: &mut Call, mut object: Value) -> Result<Written, Status> {
+    let resource = call.resource.clone();
+    let mut tries = 0;
+    let template = object.name().is_empty().then(|| object.clone());
+    loop {
+        if let Some(template) = &template {
+            object = template.clone();
+            let prefix = object.meta_str("generateName").to_owned();
+            if !prefix.is_empty() {
+                object.set_meta("name", generated(&prefix, &call.server.suffix()));
+            }
+        }
+        prepare_create(call, &mut object);
+        let (namespace, name) = (object.namespace().to_owned(), object.name().to_owned());
+        let mut review =
+            Review { operation: Operation::Create, namespace: &namespace, name: &name, object: Some(&mut object), old: None };
+        admission::mutate(call, &mut review).await?;
+        hooks::allocate(call, &mut object, None)?;
+        check_create(call, &object)?;
+        let review =
+            Review { operation: Operation::Create, namespace: &namespace, name: &name, object: Some(&mut object), old: None };
+        admission::validate(call, &review).await?;
+        if call.options.is_dry_run() {
+            if call.server.store.get(&resource.keyspace, &resource.key(&namespace, &name)).is_some() {
+                return Err(Status::already_exists(&resource.group, &resource.plural, &name));
+            }
+            return Ok(Written { object, deleted: false });
+        }
+        let key = resource.key(&namespace, &name);
+        let outcome = call
+            .server
+            .store
+            .commit(&resource.keyspace, &key, Write::Create, |revision| resource.draft(&object, revision))
+            .await;
+        match outcome {
+            Ok(stored) => {
+                hooks::written(call, None, Some(&stored)).await?;
+                return Ok(Written { object: resource.read(&stored), deleted: false });
+            }
+            Err(CommitError::Exists) if template.is_some() && tries < NAME_TRIES => tries += 1,
+            Err(CommitError::Exists) => {
+                return Err(Status::already_exists(&resource.group, &resource.plural, &name));
+            }
+            Err(error) => return Err(commit_error(call, &name, &error)),
+        }
+    }
+}
+
+fn generated(prefix: &str, suffix: &str) -> String {
+    const MOST: usize = 63;
+    let stem: String = prefix.chars().take(MOST - suffix.len()).collect();
+    format!("{stem}{suffix}")
+}
+
+/// What the server alone decides about a new object.
+fn prepare_create(call: &Call, object: &mut Value) {
+    let resource = call.resource.clone();
+    if resource.namespaced && object.namespace().is_empty() {
+        object.set_meta("namespace", call.namespace());
+    }
+    let meta = object.meta_mut();
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"] {
+        meta.remove(field);
+    }
+    meta.insert("uid".into(), call.server.uid().into());
+    meta.insert("creationTimestamp".into(), call.server.now().into());
+    match &resource.backing {
+        Backing::Builtin(rules) => {
+            if rules.generation {
+                object.set_meta("generation", 1);
+            }
+            if rules.status_apart && resource.subresource("status").is_some() {
+                reset_status(object, &resource.empty);
+            }
+            (rules.prepare_create)(object);
+        }
+        Backing::Custom(custom) => {
+            object.set_meta("generation", 1);
+            if custom.has_status {
+                crate::object::as_object(object).remove("status");
+            }
+        }
+    }
+}
+
+/// Gives the object the status of a kind that nobody has written to.
+fn reset_status(object: &mut Value, empty: &Value) {
+    let map = crate::object::as_object(object);
+    match empty.get("status") {
+        Some(status) => map.insert("status".into(), status.clone()),
+        None => map.remove("status"),
+    };
+}
+
+fn check_create(call: &Call, object: &Value) -> Result<(), Status> {
+    let resource = &call.resource;
+    let mut errors;
+    match &resource.backing {
+        Backing::Builtin(rules) => {
+            errors = metadata::check(object, resource.namespaced, rules.name);
+            errors.extend((rules.check)(object));
+        }
+        Backing::Custom(_) => {
+            errors = metadata::check(object, resource.namespaced, crate::names::subdomain);
+            errors.extend(resource.check_custom(object, None));
+        }
+    }
+    refuse(resource, object, &errors)
+}
+
+fn refuse(resource: &Resource, object: &Value, errors: &[crate::field::Error]) -> Result<(), Status> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let kind = text(object, "/kind");
+    let kind = if kind.is_empty() { &*resource.kind } else { kind };
+    Err(Status::invalid(&resource.group, kind, object.name(), errors))
+}
+
+/// Replaces an object. `new` has its managers already; `stored` is what it replaces.
+pub async fn replace(call: &mut Call, stored: &Stored, old: &Value, mut new: Value, subresource: &str) -> Result<Written, Outcome> {
+    let resource = call.resource.clone();
+    prepare_update(call, &mut new, old, subresource);
+    let (namespace, name) = (old.namespace().to_owned(), old.name().to_owned());
+    let mut review = Review {
+        operation: Operation::Update,
+        namespace: &namespace,
+        name: &name,
+        object: Some(&mut new),
+        old: Some(old),
+    };
+    admission::mutate(call, &mut review).await?;
+    hooks::allocate(call, &mut new, Some(old))?;
+    count_generation(&resource, &mut new, old, subresource);
+    check_update(call, &new, old, subresource)?;
+    let review = Review {
+        operation: Operation::Update,
+        namespace: &namespace,
+        name: &name,
+        object: Some(&mut new),
+        old: Some(old),
+    };
+    admission::validate(call, &review).await?;
+    if call.options.is_dry_run() {
+        return Ok(Written { object: new, deleted: false });
+    }
+    let goes = new.is_going() && new.finalizers().is_empty() && grace(&new) == 0 && hooks::may_go(&resource, &new);
+    new.set_meta("resourceVersion", text(old, "/metadata/resourceVersion"));
+    if new == *old && !goes {
+        return Ok(Written { object: new, deleted: false });
+    }
+    let write = if goes { Write::Delete(stored.revision()) } else { Write::Update(stored.revision()) };
+    let key = resource.key(&namespace, &name);
+    let outcome =
+        call.server.store.commit(&resource.keyspace, &key, write, |revision| resource.draft(&new, revision)).await;
+    match outcome {
+        Ok(now) => {
+            hooks::written(call, Some(stored), (!goes).then_some(&now)).await?;
+            // The answer to the write that let an object go shows it as it was before.
+            let object = if goes { new } else { resource.read(&now) };
+            Ok(Written { object, deleted: goes })
+        }
+        Err(CommitError::Changed(_) | CommitError::Absent) => Err(Outcome::Raced),
+        Err(error) => Err(commit_error(call, &name, &error).into()),
+    }
+}
+
+/// Why a write did not happen.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Somebody else wrote in between.
+    Raced,
+    Refused(Status),
+}
+
+impl From<Status> for Outcome {
+    fn from(status: Status) -> Self {
+        Self::Refused(status)
+    }
+}
+
+pub fn grace(object: &Value) -> i64 {
+    object.meta().and_then(|meta| meta.get("deletionGracePeriodSeconds")).and_then(Value::as_i64).unwrap_or_default()
+}
+
+/// Keeps what the caller may not change through this endpoint.
+fn prepare_update(call: &Call, new: &mut Value, old: &Value, subresource: &str) {
+    let resource = call.resource.clone();
+    let meta = new.meta_mut();
+    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "namespace"] {
+        match old.meta().and_then(|meta| meta.get(field)) {
+            // A caller that says nothing about them keeps them; one that says something else is told later.
+            Some(value) if !meta.contains_key(field) || field == "generation" => {
+                meta.insert(field.to_owned(), value.clone());
+            }
+            None if field.starts_with("deletion") || field == "generation" => {
+                meta.remove(field);
+            }
+            _ => {}
+        }
+    }
+    meta.remove("selfLink");
+    let keep = |new: &mut Value, field: &str| {
+        let map = crate::object::as_object(new);
+        match old.get(field) {
+            Some(value) => map.insert(field.to_owned(), value.clone()),
+            None => map.remove(field),
+        };
+    };
+    match (&resource.backing, subresource) {
+        (Backing::Builtin(rules), "") => {
+            if rules.status_apart && resource.subresource("status").is_some() {
+                keep(new, "status");
+            }
+            (rules.prepare_update)(new, old);
+        }
+        (Backing::Builtin(rules), "status") => (rules.prepare_status)(new, old),
+        (Backing::Custom(custom), "") if custom.has_status => keep(new, "status"),
+        (Backing::Custom(_), "status") => {
+            // Everything but the status stays, and of the metadata only the managers move.
+            let managers = new.meta().and_then(|meta| meta.get("managedFields")).cloned();
+            let status = new.get("status").cloned();
+            *new = old.clone();
+            let map = crate::object::as_object(new);
+            match status {
+                Some(status) => map.insert("status".into(), status),
+                None => map.remove("status"),
+            };
+            match managers {
+                Some(managers) => new.meta_mut().insert("managedFields".into(), managers),
+                None => new.meta_mut().remove("managedFields"),
+            };
+        }
+        _ => {}
+    }
+}
+
+fn count_generation(resource: &Resource, new: &mut Value, old: &Value, subresource: &str) {
+    let counts = match &resource.backing {
+        Backing::Builtin(rules) => rules.generation && subresource != "status" && changed(new, old, &["metadata", "status"]),
+        Backing::Custom(custom) if custom.has_status => subresource != "status" && changed(new, old, &["metadata", "status"]),
+        Backing::Custom(_) => changed(new, old, &["metadata"]),
+    };
+    if counts {
+        new.set_meta("generation", old.generation() + 1);
+    }
+}
+
+/// Whether two objects differ in anything but these fields.
+fn changed(new: &Value, old: &Value, but: &[&str]) -> bool {
+    let part = |value: &Value| {
+        let fields = value.as_object().into_iter().flatten();
+        fields.filter(|(key, _)| !but.contains(&key.as_str())).map(|(key, value)| (key.clone(), value.clone())).collect::<Vec<_>>()
+    };
+    part(new) != part(old)
+}
+
+fn check_update(call: &Call, new: &Value, old: &Value, subresource: &str) -> Result<(), Status> {
+    let resource = &call.resource;
+    let mut errors = metadata::check_update(new, old);
+    match &resource.backing {
+        Backing::Builtin(rules) => {
+            errors.extend(metadata::check(new, resource.namespaced, |_| Vec::new()));
+            if subresource != "status" {
+                errors.extend((rules.check)(new));
+                errors.extend((rules.check_update)(new, old));
+            }
+        }
+        Backing::Custom(_) => {
+            errors.extend(metadata::check(new, resource.namespaced, |_| Vec::new()));
+            errors.extend(resource.check_custom(new, Some(old)));
+        }
+    }
+    refuse(resource, new, &errors)
+}
+
+pub fn commit_error(call: &Call, name: &str, error: &CommitError) -> Status {
+    match error {
+        CommitError::Exists => Status::already_exists(&call.resource.group, &call.resource.plural, name),
+        CommitError::Absent => Status::not_found(&call.resource.group, &call.resource.plural, name),
+        CommitError::Changed(_) => Status::modified(&call.resource.group, &call.resource.plural, name),
+        CommitError::Failed(failure) => Status::internal(failure),
+    }
+}
+
+/// A refused apply on the wire.
+pub fn apply_error(error: merge::ApplyError) -> Status {
+    match error {
+        merge::ApplyError::Conflict { message, causes } => {
+            let causes = causes
+                .into_iter()
+                .map(|one| Cause { reason: "FieldManagerConflict".into(), message: one.message, field: one.field })
+                .collect();
+            Status::new(http::StatusCode::CONFLICT, "Conflict", message).with(Details { causes, ..Details::default() })
+        }
+        merge::ApplyError::BadRequest(message) => Status::bad_request(message),
+        merge::ApplyError::Failed(message) => Status::new(http::StatusCode::INTERNAL_SERVER_ERROR, "", message),
+    }
+}
