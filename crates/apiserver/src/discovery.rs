@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::{
     access::User,
-    answer::Answer,
+    answer::{Answer, to_bytes},
+    openapi,
     registry::{Group, Registry, Resource, join},
     request::{
         Document,
@@ -54,9 +55,20 @@ pub fn answer(
             None => return Ok(Answer::Absent),
         },
         Document::Version => version(),
+        Document::OpenApiV3 => openapi::index(&registry),
+        Document::OpenApiV3Group(path) => match openapi::document(&registry, path) {
+            Some(document) => document,
+            None => return Ok(Answer::Absent),
+        },
+        Document::OpenApiV2 => openapi::document_v2(&registry),
         Document::Health(_) => return Ok(Answer::Text { code: StatusCode::OK, body: "ok".into() }),
         _ => return Ok(Answer::Absent),
     };
+    if aggregated && matches!(document, Document::CoreVersions | Document::Groups) {
+        // Clients take the form from the content type.
+        let content_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+        return Ok(Answer::Raw { content_type, body: to_bytes(&body) });
+    }
     Ok(Answer::Document { code: StatusCode::OK, body })
 }
 

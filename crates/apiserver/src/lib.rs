@@ -21,10 +21,12 @@ pub mod merge;
 mod metadata;
 mod names;
 mod object;
+mod openapi;
 pub mod patch;
 mod registry;
 mod request;
 pub mod schema;
+mod serve;
 mod server;
 pub mod status;
 pub mod store;
@@ -32,4 +34,5 @@ mod verbs;
 mod write;
 
 pub use answer::Body;
+pub use serve::serve;
 pub use server::{ApiServer, BODY_LIMIT, Settings};

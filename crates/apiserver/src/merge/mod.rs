@@ -95,7 +95,7 @@ pub fn update(live: Option<&Value>, mut new: Value, write: &Write<'_>) -> Value 
     let given = metadata(&mut new).and_then(|metadata| metadata.remove("managedFields"));
     let known = live.and_then(|live| live.pointer("/metadata/managedFields"));
     let entries = {
-        let managers = current(given.as_ref(), known, write.subresource);
+        let managers = current(given.as_ref(), known, write);
         // After a reset nobody is tracked until the next apply.
         let untracked = managers.0.is_empty() && live.is_some_and(|live| !text(live, "/metadata/uid").is_empty());
         if untracked {
@@ -178,11 +178,11 @@ pub fn keep_times(new: &mut Value, old: &Value) {
 }
 
 /// The managers that a write starts from. Clients that do not know of them must not delete them by leaving them out.
-fn current<'a>(given: Option<&'a Value>, known: Option<&'a Value>, subresource: &str) -> Managers<'a> {
+fn current<'a>(given: Option<&'a Value>, known: Option<&'a Value>, write: &Write<'_>) -> Managers<'a> {
     let known = || Managers::decode(known).unwrap_or_default();
     match given {
-        Some(given) if subresource.is_empty() => {
-            if is_reset(given) {
+        Some(given) if write.subresource.is_empty() => {
+            if is_reset(given, write.kind.custom) {
                 return Managers::default();
             }
             Managers::decode(Some(given)).ok().filter(|managers| !managers.0.is_empty()).unwrap_or_else(known)
@@ -191,10 +191,11 @@ fn current<'a>(given: Option<&'a Value>, known: Option<&'a Value>, subresource: 
     }
 }
 
-/// An empty list, or a list of one empty entry, asks to forget all managers.
-fn is_reset(given: &Value) -> bool {
+/// A list of one empty entry asks to forget all managers. So does an empty list, but for custom resources it is lost on
+/// the way.
+fn is_reset(given: &Value, custom: bool) -> bool {
     match given.as_array().map(Vec::as_slice) {
-        Some([]) => true,
+        Some([]) => !custom,
         Some([Value::Object(entry)]) => entry.values().all(|value| value.is_null() || value == ""),
         _ => false,
     }

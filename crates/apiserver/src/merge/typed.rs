@@ -11,6 +11,11 @@ use crate::schema::{List, ListKind, Schema, Shape, TypeId};
 /// The type of what no schema describes. An index that points nowhere is that type, see [`crate::schema::Types`].
 pub const ANY: TypeId = TypeId(u32::MAX);
 
+/// A number or a text, never more.
+const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+/// Any value, but owned as a whole.
+const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
+
 /// How a value is walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -25,6 +30,7 @@ pub fn kind(schema: Schema<'_>, value: &Value) -> Kind {
         Shape::Struct(_) | Shape::Map { .. } => Kind::Map,
         Shape::List(_) => Kind::List,
         Shape::Boolean | Shape::Integer { .. } | Shape::Number { .. } | Shape::String { .. } => Kind::Scalar,
+        Shape::IntOrString if is_named(schema, QUANTITY) => Kind::Scalar,
         Shape::Any | Shape::IntOrString => match value {
             Value::Array(_) => Kind::List,
             Value::Object(_) | Value::Null => Kind::Map,
@@ -59,8 +65,13 @@ pub fn is_atomic(schema: Schema<'_>) -> bool {
         Shape::Struct(of) => of.atomic,
         Shape::Map { atomic, .. } => *atomic,
         Shape::List(list) => list.kind == ListKind::Atomic,
+        Shape::Any => is_named(schema, RAW_EXTENSION),
         _ => false,
     }
+}
+
+fn is_named(schema: Schema<'_>, name: &str) -> bool {
+    schema.ty().name.as_deref() == Some(name)
 }
 
 /// The element that finds an item of an associative list.

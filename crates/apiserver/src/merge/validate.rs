@@ -59,14 +59,12 @@ impl<'a> Walk<'a> {
             (Shape::Integer { .. } | Shape::Number { .. }, _) => {
                 format!("expected numeric (int or float), got {}", wording::type_name(value))
             }
-            (Shape::String { format }, _) if is_untyped(schema, format.as_deref()) => match value {
-                Value::Array(_) | Value::Object(_) => wrong("any scalar"),
-                _ => return,
+            (Shape::String { format }, _) if matches!(format.as_deref(), None | Some("byte")) => match value {
+                Value::String(_) => return,
+                _ => format!("expected string, got &value.valueUnstructured{{Value:{}}}", wording::source(value)),
             },
-            (Shape::String { .. }, Value::String(_)) => return,
-            (Shape::String { .. }, _) => {
-                format!("expected string, got &value.valueUnstructured{{Value:{}}}", wording::source(value))
-            }
+            // Texts of other formats, and quantities, may be any scalar.
+            (_, Value::Array(_) | Value::Object(_)) => wrong("any scalar"),
             _ => return,
         };
         self.error(error);
@@ -122,10 +120,4 @@ impl<'a> Walk<'a> {
         let path: String = self.path.iter().map(ToString::to_string).collect();
         self.errors.push(if path.is_empty() { message } else { format!("{path}: {message}") });
     }
-}
-
-/// Strings with a format, and quantities, may be given as any scalar.
-fn is_untyped(schema: Schema<'_>, format: Option<&str>) -> bool {
-    !matches!(format, None | Some("byte"))
-        || schema.ty().name.as_deref().is_some_and(|name| name.ends_with(".Quantity"))
 }
