@@ -111,8 +111,9 @@ fn set_orders(object: &mut Fields, patch: &mut Fields, schema: Schema<'_>) -> Re
             (None, Some(patched)) => patched.into_iter().filter_map(without_directives).collect(),
             (Some(live), Some(patched)) => merge_list(live, patched, schema, strategy, false)?,
         };
+        check_keys(merge_key, &merged)?;
         element_kind(&lists)?;
-        check_keys(merge_key, [merged.as_slice(), &order])?;
+        check_keys(merge_key, &order)?;
         let arranged = Order { key: merge_key }.arrange(merged, &order, lists[0]);
         object.insert(key.to_owned(), Value::Array(arranged));
         patch.remove(key);
@@ -194,7 +195,7 @@ fn merge_list(
             _ => merged.push(item.clone()),
         }
     }
-    check_keys(Some(key), [merged.as_slice(), &patch])?;
+    check_keys(Some(key), &merged)?;
     Ok(Order { key: Some(key) }.arrange(merged, &patch, &live))
 }
 
@@ -289,9 +290,9 @@ fn element_kind(lists: &[&[Value]]) -> Result<&'static str, PatchError> {
     Ok(first)
 }
 
-fn check_keys(key: Option<&str>, lists: [&[Value]; 2]) -> Result<(), PatchError> {
-    let Some(key) = key else { return Ok(()) };
-    lists.into_iter().flatten().try_for_each(|item| key_of(item, key).map(drop))
+/// All items must have the key that finds them.
+fn check_keys(key: Option<&str>, items: &[Value]) -> Result<(), PatchError> {
+    items.iter().try_for_each(|item| key.map_or(Ok(()), |key| key_of(item, key).map(drop)))
 }
 
 fn key_of<'v>(item: &'v Value, key: &str) -> Result<&'v Value, PatchError> {
