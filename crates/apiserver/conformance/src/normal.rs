@@ -43,7 +43,7 @@ impl<'a> Normal<'a> {
                 hidden += word;
             }
         }
-        hide_revisions(&hidden)
+        hide_times(&hide_revisions(&hidden))
     }
 
     fn uid(&mut self, uid: &str) -> String {
@@ -137,6 +137,16 @@ fn time(text: &str) -> Option<&'static str> {
         Some((clock, fraction)) if digits(clock, "00:00:00") && digits(fraction, "000000") => Some("<microtime>"),
         _ => None,
     }
+}
+
+/// In sentences; a text that is nothing but a time never comes here.
+fn hide_times(text: &str) -> String {
+    const LENGTH: usize = "0000-00-00T00:00:00Z".len();
+    let mut text = text.to_owned();
+    while let Some(at) = (0..text.len()).find(|at| text.get(*at..at + LENGTH).and_then(time).is_some()) {
+        text.replace_range(at..at + LENGTH, "<time>");
+    }
+    text
 }
 
 /// In the sentences that have revisions of the whole server in them.
