@@ -288,7 +288,13 @@ fn prepare_update(call: &Call, new: &mut Value, old: &Value, subresource: &str) 
 
 fn count_generation(resource: &Resource, new: &mut Value, old: &Value, subresource: &str) {
     let counts = match &resource.backing {
-        Backing::Builtin(rules) => rules.generation && subresource != "status" && changed(new, old, &["metadata", "status"]),
+        Backing::Builtin(rules) => {
+            let annotations = |object: &Value| object.pointer("/metadata/annotations").cloned();
+            rules.generation
+                && subresource != "status"
+                && (changed(new, old, &["metadata", "status"])
+                    || (rules.counts_annotations && annotations(new) != annotations(old)))
+        }
         Backing::Custom(custom) if custom.has_status => subresource != "status" && changed(new, old, &["metadata", "status"]),
         Backing::Custom(_) => changed(new, old, &["metadata"]),
     };

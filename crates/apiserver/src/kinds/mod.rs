@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The rules of built-in kinds that no schema tells: what is filled in, what may not change, what must hold.
 
+mod table;
+
 use serde_json::Value;
 
 use crate::{field::Error, names};
@@ -17,6 +19,10 @@ pub struct Rules {
     pub unconditional_update: bool,
     /// Whether an update of an absent object creates it.
     pub create_on_update: bool,
+    /// Whether a deletion without a word about dependents leaves them.
+    pub orphans: bool,
+    /// Whether a change of annotations counts as a change of the object.
+    pub counts_annotations: bool,
     /// Whether a deletion answers with the object.
     pub returns_deleted: bool,
     /// What is wrong with a name.
@@ -47,6 +53,8 @@ impl Rules {
         status_apart: true,
         unconditional_update: true,
         create_on_update: false,
+        orphans: false,
+        counts_annotations: false,
         returns_deleted: false,
         name: names::subdomain,
         fields: &[],
@@ -63,9 +71,9 @@ impl Rules {
 }
 
 /// The rules of a built-in kind.
-pub fn rules(_group: &str, _kind: &str) -> &'static Rules {
+pub fn rules(group: &str, kind: &str) -> &'static Rules {
     static PLAIN: Rules = Rules::PLAIN;
-    &PLAIN
+    table::RULES.iter().find(|(of, rules)| *of == group && rules.kind == kind).map_or(&PLAIN, |(_, rules)| rules)
 }
 
 /// A write of the status changes nothing else but metadata, where the real server lets labels and the like through.

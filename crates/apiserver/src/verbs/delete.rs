@@ -164,7 +164,8 @@ async fn delete(call: &mut Call, key: &str, wish: &Wish) -> Result<Fate, Status>
 async fn step(call: &mut Call, key: &str, stored: &Stored, old: Value, wish: &Wish) -> Result<Fate, CommitError> {
     let resource = call.resource.clone();
     let mut new = old.clone();
-    let finalizers = wanted_finalizers(&old, wish);
+    let orphans = matches!(&resource.backing, Backing::Builtin(rules) if rules.orphans);
+    let finalizers = wanted_finalizers(&old, wish, orphans);
     let grace = hooks::grace(&resource, &old, wish.grace);
     let held = !finalizers.is_empty() || grace > 0 || !hooks::may_go(&resource, &new);
     if held {
@@ -212,14 +213,15 @@ fn mark(call: &Call, new: &mut Value, old: &Value, finalizers: Vec<String>, grac
 }
 
 /// The finalizers that the wanted propagation leaves on the object.
-fn wanted_finalizers(old: &Value, wish: &Wish) -> Vec<String> {
+fn wanted_finalizers(old: &Value, wish: &Wish, orphans: bool) -> Vec<String> {
     let has = |name: &str| old.finalizers().contains(&name);
     let (orphan, foreground) = match (wish.orphan_dependents, wish.propagation.as_deref()) {
         (Some(orphan), _) => (orphan, false),
         (None, Some("Orphan")) => (true, false),
         (None, Some("Foreground")) => (false, true),
         (None, Some(_)) => (false, false),
-        (None, None) => (has(ORPHAN), has(FOREGROUND)),
+        (None, None) if has(ORPHAN) || has(FOREGROUND) => (has(ORPHAN), has(FOREGROUND)),
+        (None, None) => (orphans, false),
     };
     let mut finalizers: Vec<String> = old
         .finalizers()

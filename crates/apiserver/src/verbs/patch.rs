@@ -164,7 +164,7 @@ fn apply(call: &mut Call, live: Option<&Value>, config: &Value, subresource: &st
         unknown = crate::schema::prune::prune(&mut copy, resource.schema.schema());
     }
     decode::complain(&resource, &unknown, &[], call.options.field_validation(), &mut call.warnings)?;
-    if call.resource.namespaced {
+    if call.resource.namespaced && !config.namespace().is_empty() {
         super::create::match_namespace(call, &mut config)?;
     }
     let now = call.server.now();
