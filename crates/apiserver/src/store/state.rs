@@ -34,9 +34,6 @@ impl State {
     }
 
     pub fn space_mut(&mut self, keyspace: &Keyspace) -> &mut Space {
-        if !self.spaces.contains_key(keyspace) {
-            self.spaces.insert(keyspace.clone(), Space::default());
-        }
         self.spaces.entry(keyspace.clone()).or_default()
     }
 

@@ -112,3 +112,19 @@ async fn only_a_lost_event_stops_a_watcher() {
     store.commit(&Keyspace::new("", "nodes"), "n", Write::Create, draft("n")).await.unwrap();
     assert_eq!(quiet.next_batch(9).await.unwrap().len(), 1);
 }
+
+#[tokio::test]
+async fn history_is_limited_by_bytes_too() {
+    let store = Store::in_memory(Limits { bytes: 10_000, ..Limits::default() });
+    let big = |_| Draft { body: vec![b'x'; 4_000], tags: Tags::default() };
+    let mut seen = store.commit(&pods(), "a/x", Write::Create, big).await.unwrap().revision();
+    for _ in 0..9 {
+        seen = store.commit(&pods(), "a/x", Write::Update(seen), big).await.unwrap().revision();
+    }
+    assert_eq!(store.oldest(&pods()), seen - 2, "two old versions fit");
+    // Objects that only live take no part: what counts is what the history alone keeps.
+    for number in 0..20 {
+        store.commit(&pods(), &format!("b/{number}"), Write::Create, big).await.unwrap();
+    }
+    assert_eq!(store.oldest(&pods()), seen - 2);
+}

@@ -231,6 +231,42 @@ async fn what_a_snapshot_left_half_done_is_cleared_away() {
     assert!(!log(dir.path(), 2).exists() && !dir.path().join("snapshot.tmp").exists());
 }
 
+#[tokio::test]
+async fn a_failed_snapshot_leaves_the_logs() {
+    let dir = tempfile::tempdir().unwrap();
+    let states = small(dir.path()).await;
+    // A directory where the file has to go: no snapshot can be written.
+    fs::create_dir(dir.path().join("snapshot.tmp")).unwrap();
+    let store = Store::open(dir.path(), Limits { log_bytes: 0, ..Limits::default() });
+    assert!(matches!(store, Err(OpenError::Io { .. })), "what is in the way is not removed in silence");
+    fs::remove_dir(dir.path().join("snapshot.tmp")).unwrap();
+    let store = Store::open(dir.path(), Limits { log_bytes: 0, ..Limits::default() }).unwrap();
+    fs::create_dir(dir.path().join("snapshot.tmp")).unwrap();
+    put(&store, "n/1").await;
+    put(&store, "n/2").await;
+    drop(store);
+    fs::remove_dir(dir.path().join("snapshot.tmp")).unwrap();
+    assert!(log(dir.path(), 2).exists() && log(dir.path(), 8).exists());
+    let store = open(dir.path()).unwrap();
+    assert_eq!((store.revision(), all(&store).len()), (8, states[5].len() + 2));
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_begun_stops_writes() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path(), Limits { log_bytes: 0, ..Limits::default() }).unwrap();
+    fs::create_dir(log(dir.path(), 3)).unwrap();
+    assert_eq!(put(&store, "a/x").await.revision(), 2);
+    let failure = store.reached(3).await.unwrap_err();
+    assert!(failure.to_string().contains("read-only until it is opened again"), "{failure}");
+    let refused = store.commit(&pods(), "a/y", Write::Create, draft("a/y")).await;
+    assert!(matches!(refused, Err(CommitError::Failed(_))));
+    assert_eq!(all(&store).len(), 1);
+    drop(store);
+    fs::remove_dir(log(dir.path(), 3)).unwrap();
+    assert_eq!(put(&open(dir.path()).unwrap(), "a/y").await.revision(), 3);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn snapshots_under_load_lose_nothing() {
     let dir = tempfile::tempdir().unwrap();
