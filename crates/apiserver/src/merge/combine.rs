@@ -35,13 +35,16 @@ fn as_fields(value: &Value) -> Option<&Map<String, Value>> {
 }
 
 fn combine_fields(live: &Map<String, Value>, applied: &Map<String, Value>, schema: Schema<'_>) -> Value {
-    let mut fields = live.clone();
-    for (key, value) in applied {
-        let combined = match live.get(key) {
-            Some(live) => combine(live, value, typed::child(schema, key).0),
-            None => value.clone(),
+    let mut fields = Map::new();
+    for (key, live) in live {
+        let combined = match applied.get(key) {
+            Some(applied) => combine(live, applied, typed::child(schema, key).0),
+            None => live.clone(),
         };
         fields.insert(key.clone(), combined);
+    }
+    for (key, applied) in applied.iter().filter(|(key, _)| !live.contains_key(*key)) {
+        fields.insert(key.clone(), applied.clone());
     }
     Value::Object(fields)
 }

@@ -28,7 +28,10 @@ struct Marks {
 
 pub fn compare<'a>(old: &'a Value, new: &'a Value, schema: Schema<'a>) -> Comparison<'a> {
     let mut comparison = Comparison::default();
-    comparison.walk(Some(old), Some(new), schema);
+    // Most applies change nothing.
+    if !same(old, new) {
+        comparison.walk(Some(old), Some(new), schema);
+    }
     comparison
 }
 

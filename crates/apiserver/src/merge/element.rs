@@ -59,15 +59,14 @@ impl<'a> PathElement<'a> {
     /// The key of `fieldsV1` for this element.
     pub fn encode(&self) -> String {
         match self {
-            Self::Field(name) => format!("f:{name}"),
-            Self::Value(value) => format!("v:{}", wording::json(value)),
+            Self::Field(name) => ["f:", name].concat(),
+            Self::Value(value) => ["v:", &wording::json(value)].concat(),
             Self::Index(index) => format!("i:{index}"),
             Self::Key(fields) => {
                 let mut text = String::from("k:{");
                 for (i, (name, value)) in fields.iter().enumerate() {
                     let comma = if i == 0 { "" } else { "," };
-                    let name = wording::json(&Value::String(name.to_string()));
-                    text.push_str(&format!("{comma}{name}:{}", wording::json(value)));
+                    text.extend([comma, &wording::json_text(name), ":", &wording::json(value)]);
                 }
                 text.push('}');
                 text

@@ -94,6 +94,9 @@ impl<'a> Set<'a> {
 
     /// What is in this set but not in `other`. A parent does not take its children along.
     pub fn without(mut self, other: &Set<'_>) -> Self {
+        if other.is_empty() {
+            return self;
+        }
         self.join(other, |node, other| {
             if let Some(other) = other {
                 node.member &= !other.member;
@@ -105,6 +108,9 @@ impl<'a> Set<'a> {
 
     /// What is in this set and neither in `other` nor below something in `other`.
     pub fn without_below(mut self, other: &Set<'_>) -> Self {
+        if other.is_empty() {
+            return self;
+        }
         self.join(other, |node, other| match other {
             Some(other) if other.member => {
                 node.member = false;

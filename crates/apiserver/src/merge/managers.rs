@@ -68,7 +68,7 @@ impl<'a> Identity<'a> {
     pub fn text(&self) -> String {
         let field = |name: &str, value: &str| match value {
             "" => String::new(),
-            value => format!(",\"{name}\":{}", wording::json(&Value::String(value.to_owned()))),
+            value => format!(",\"{name}\":{}", wording::json_text(value)),
         };
         let fields = [
             field("manager", &self.manager),

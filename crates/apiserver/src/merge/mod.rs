@@ -119,6 +119,8 @@ pub fn apply(live: Option<&Value>, config: &Value, write: &Write<'_>, force: boo
     }
     let live = live.unwrap_or(kind.empty);
     let managers = Managers::decode(live.pointer("/metadata/managedFields"));
+    // The list of managers is often the larger part of an object; the walks do without it.
+    let live = &without_managers(live);
     let mut managers = managers.map_err(|e| ApplyError::Failed(format!("failed to decode managed fields: {e}")))?;
     if managers.0.is_empty() {
         let first = Write { manager: "before-first-apply", ..*write };
@@ -134,7 +136,7 @@ pub fn apply(live: Option<&Value>, config: &Value, write: &Write<'_>, force: boo
     validate(config, kind.schema, Duplicates::Refused).map_err(|e| unfit("patch", config, e))?;
     validate(live, kind.schema, Duplicates::Allowed).map_err(|e| unfit("live", live, e))?;
 
-    let (new, managers) = if write.manager == last_applied::MANAGER {
+    let (mut new, managers) = if write.manager == last_applied::MANAGER {
         match updater::apply(live, config, managers.clone(), write, force) {
             Err(Refusal::Conflicts(conflicts)) => match last_applied::remaining(conflicts, live, &kind) {
                 conflicts if conflicts.is_empty() => updater::apply(live, config, managers, write, true),
@@ -147,7 +149,6 @@ pub fn apply(live: Option<&Value>, config: &Value, write: &Write<'_>, force: boo
     }
     .map_err(Refusal::into_error)?;
     let entries = managers.encode();
-    let mut new = new.unwrap_or_else(|| live.clone());
     if write.manager == last_applied::MANAGER {
         last_applied::refresh(&mut new, config);
     }
@@ -171,9 +172,7 @@ pub fn keep_times(new: &mut Value, old: &Value) {
     }
     let old_entries = old.pointer("/metadata/managedFields").cloned();
     let new_entries = metadata(new).and_then(|metadata| metadata.remove("managedFields"));
-    let mut bare = old.clone();
-    metadata(&mut bare).and_then(|metadata| metadata.remove("managedFields"));
-    let kept = if *new == bare { old_entries } else { new_entries };
+    let kept = if *new == without_managers(old) { old_entries } else { new_entries };
     set_managers(new, kept);
 }
 
@@ -223,6 +222,19 @@ fn metadata(object: &mut Value) -> Option<&mut Map<String, Value>> {
 
 fn entries(object: &Value) -> Option<&Vec<Value>> {
     object.pointer("/metadata/managedFields").and_then(Value::as_array)
+}
+
+/// A copy of the object without `managedFields`.
+fn without_managers(object: &Value) -> Value {
+    let Value::Object(fields) = object else { return object.clone() };
+    let copy = fields.iter().map(|(name, value)| match value {
+        Value::Object(metadata) if name == "metadata" => {
+            let kept = metadata.iter().filter(|(name, _)| *name != "managedFields");
+            (name.clone(), kept.map(|(name, value)| (name.clone(), value.clone())).collect())
+        }
+        other => (name.clone(), other.clone()),
+    });
+    copy.collect()
 }
 
 fn set_managers(object: &mut Value, entries: Option<Value>) {

@@ -77,25 +77,31 @@ pub fn update<'a>(
     Ok(managers)
 }
 
-/// The object after an apply, or nothing if it is the live one, with the managers.
+/// The object after an apply, with the managers.
 pub fn apply<'a>(
     live: &'a Value,
     config: &'a Value,
     mut managers: Managers<'a>,
     write: &Write<'a>,
     force: bool,
-) -> Result<(Option<Value>, Managers<'a>), Refusal<'a>> {
+) -> Result<(Value, Managers<'a>), Refusal<'a>> {
     let kind = &write.kind;
     follow_schema(&mut managers, live, kind).map_err(Refusal::Failed)?;
     let mut new = combine::combine(live, config, kind.schema);
     let id = Identity::applier(write.manager, write.subresource);
     let last = managers.take(&id);
-    let set = owned::fields(config, kind.schema).without_below(write.reset);
-    let time = last.as_ref().and_then(|last| last.time.clone());
-    let entry = Entry { id: id.clone(), version: Cow::Borrowed(kind.api_version), time, set };
-    managers.0.push(entry.clone());
-    if let Some(last) = last.filter(|last| !last.set.is_empty()) {
-        new = drop_given_up(new, &managers, &entry.set, &last, kind)
+    let own = Entry {
+        id: id.clone(),
+        version: Cow::Borrowed(kind.api_version),
+        time: last.as_ref().and_then(|last| last.time.clone()),
+        set: owned::fields(config, kind.schema).without_below(write.reset),
+    };
+    // Where nothing was given up, there is nothing to remove.
+    let kept = |last: &Entry<'_>| last.version == own.version && last.set.is_within(&own.set);
+    let given_up = last.filter(|last| !kept(last));
+    managers.0.push(own);
+    if let Some(last) = given_up {
+        new = drop_given_up(new, &managers, &last, kind)
             .map_err(|error| Refusal::Failed(format!("failed to prune fields: {error}")))?;
     }
     settle(&mut managers, live, &new, write, Some(&id), force)?;
@@ -109,7 +115,11 @@ pub fn apply<'a>(
             managers.0.push(entry);
         }
     }
-    Ok((changed.then_some(new), managers))
+    // The same number can be written in two ways; without a change the live one stays.
+    if !changed && new != *live {
+        new = live.clone();
+    }
+    Ok((new, managers))
 }
 
 /// Brings all sets up to date with the schema. Managers of versions that are no more are forgotten.
@@ -159,7 +169,7 @@ fn settle<'a, 'v>(
     if !force {
         let mut clashes = Vec::new();
         for entry in managers.0.iter_mut().filter(others) {
-            let Some(effect) = effect_on(entry) else { continue };
+            let Some(effect) = effect_on(entry).filter(|effect| !effect.touched.is_empty()) else { continue };
             let fields = entry.set.clone().intersection(&effect.touched);
             if !fields.is_empty() {
                 clashes.push(Clash { with: entry.id.clone(), fields });
@@ -193,17 +203,7 @@ impl<'a> Effect<'a> {
 
 /// The object without the fields that the applier had in its last configuration and has no more, as far as nobody else
 /// owns them.
-fn drop_given_up(
-    merged: Value,
-    managers: &Managers<'_>,
-    own: &Set<'_>,
-    last: &Entry<'_>,
-    kind: &Kind<'_>,
-) -> Result<Value, String> {
-    // Nothing was given up; the rest would find nothing to remove.
-    if last.version == kind.api_version && last.set.is_within(own) {
-        return Ok(merged);
-    }
+fn drop_given_up(merged: Value, managers: &Managers<'_>, last: &Entry<'_>, kind: &Kind<'_>) -> Result<Value, String> {
     let schema = match kind.at(&last.version, &merged) {
         Ok(Some(schema)) => schema,
         Ok(None) => return Ok(merged),

@@ -105,6 +105,12 @@ impl<'a> Walk<'a> {
             _ => (open, false),
         };
         for (key, value) in fields {
+            // The server writes them itself, and they are long.
+            if key == "managedFields"
+                && matches!(self.path.as_slice(), [PathElement::Field(name)] if name == "metadata")
+            {
+                continue;
+            }
             let (schema, named) = typed::child(schema, key);
             self.path.push(PathElement::field(key));
             if closed && !open && !named {

@@ -5,15 +5,23 @@ use serde_json::{Number, Value};
 
 /// JSON text with the characters that HTML knows escaped, as Go's encoder writes it.
 pub fn json(value: &Value) -> String {
-    let text = match value {
-        Value::Number(number) => return self::number(number),
-        other => other.to_string(),
-    };
-    if !text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
-        return text;
+    match value {
+        Value::Number(number) => self::number(number),
+        other => escaped(other.to_string()),
     }
-    // These characters can only be inside strings, so the text may be treated as a whole.
-    text.chars().fold(String::with_capacity(text.len() + 16), |mut out, c| {
+}
+
+/// A text in JSON.
+pub fn json_text(text: &str) -> String {
+    escaped(serde_json::to_string(text).unwrap_or_default())
+}
+
+/// These characters can only be inside strings, so JSON may be treated as a whole.
+fn escaped(json: String) -> String {
+    if !json.contains(['<', '>', '&', '\u{2028}', '\u{2029}']) {
+        return json;
+    }
+    json.chars().fold(String::with_capacity(json.len() + 16), |mut out, c| {
         match c {
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => out.push_str(&format!("\\u{:04x}", c as u32)),
             c => out.push(c),
