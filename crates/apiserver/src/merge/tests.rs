@@ -117,3 +117,63 @@ fn complete(object: &mut Value, kind: &Kind<'_>) {
         item.as_object_mut().unwrap().entry("port").or_insert(json!(80));
     }
 }
+
+/// Two versions of a kind that differ in one field.
+fn with_versions(run: impl Fn(&dyn Fn(&'static str) -> Value, Kind<'_>, &Set<'_>)) {
+    let text = json!({"type": "string"});
+    let schema = |fields: Value| {
+        testing::object(json!({"properties": {"spec": {"type": "object", "properties": fields}}, "type": "object"}))
+    };
+    let root = schema(json!({"a": text, "b": text}));
+    let versions = [("g/v2".into(), schema(json!({"a": text})))];
+    let empty = json!({"apiVersion": "g/v1", "kind": "K"});
+    let kind = Kind {
+        api_version: "g/v1",
+        kind: "K",
+        schema: root.schema(),
+        empty: &empty,
+        custom: true,
+        versions: &versions,
+    };
+    let live = |version: &'static str| {
+        json!({"apiVersion": "g/v1", "kind": "K", "metadata": {"uid": "u", "managedFields": [
+            {"manager": "old", "operation": "Apply", "apiVersion": version, "fieldsType": "FieldsV1",
+             "fieldsV1": {"f:spec": {"f:a": {}}}},
+        ]}, "spec": {"a": "1"}})
+    };
+    run(&live, kind, &Set::default());
+}
+
+#[test]
+fn managers_of_another_version_are_kept_while_the_object_fits_it() {
+    with_versions(|live, kind, none| {
+        let write = Write { kind, manager: "new", subresource: "", now: "2020-01-01T00:00:00Z", reset: none };
+        let config = |spec: Value| json!({"apiVersion": "g/v1", "kind": "K", "spec": spec});
+        let live = live("g/v2");
+
+        let conflict = apply(Some(&live), &config(json!({"a": "2"})), &write, false).unwrap_err();
+        assert_eq!(conflict.to_string(), "Apply failed with 1 conflict: conflict with \"old\": .spec.a");
+        let forced = apply(Some(&live), &config(json!({"a": "2"})), &write, true).unwrap();
+        assert_eq!(forced["metadata"]["managedFields"].as_array().unwrap().len(), 1);
+
+        let unfit = apply(Some(&live), &config(json!({"b": "1"})), &write, false).unwrap_err();
+        assert_eq!(unfit.to_string(), "failed to convert new object: .spec.b: field not declared in schema");
+    });
+}
+
+#[test]
+fn managers_of_a_version_that_is_gone_spoil_custom_resources() {
+    with_versions(|live, kind, none| {
+        let write = Write { kind, manager: "new", subresource: "", now: "2020-01-01T00:00:00Z", reset: none };
+        let live = live("g/v9");
+        let config = json!({"apiVersion": "g/v1", "kind": "K", "spec": {"b": "1"}});
+        let error = apply(Some(&live), &config, &write, false).unwrap_err();
+        assert_eq!(error.to_string(), "request to convert CR to an invalid group/version: g/v9");
+        let updated = update(Some(&live), live.clone(), &write);
+        assert_eq!(updated["metadata"], json!({"uid": "u"}));
+
+        let builtin = Write { kind: Kind { custom: false, ..kind }, ..write };
+        let applied = apply(Some(&live), &config, &builtin, false).unwrap();
+        assert_eq!(applied["metadata"]["managedFields"].as_array().unwrap().len(), 1);
+    });
+}

@@ -99,58 +99,83 @@ fn set_orders(object: &mut Fields, patch: &mut Fields, schema: Schema<'_>) -> Re
         let order = expect_list(patch.remove(&directive).unwrap_or_default())?;
         let key = list_name(&directive, "invalid patch format of setElementOrder list")?;
         let live = object.get(key).cloned().map(expect_list).transpose()?;
-        let patched = patch.get(key).cloned().map(expect_list).transpose()?;
-        let (schema, strategy) = list(schema, key)?;
-        let merge_key = strategy.and_then(|strategy| strategy.merge_key.as_deref());
-        check_order(patched.as_deref().unwrap_or_default(), &order, merge_key)?;
-        let empty: &[Value] = &[];
-        let lists = [live.as_deref().unwrap_or(empty), patched.as_deref().unwrap_or(empty)];
-        let merged = match (live.clone(), patched.clone()) {
-            (None, None) => continue,
-            (Some(live), None) => live,
-            (None, Some(patched)) => patched.into_iter().filter_map(without_directives).collect(),
-            (Some(live), Some(patched)) => merge_list(live, patched, schema, strategy, false)?,
-        };
-        check_keys(merge_key, &merged)?;
-        element_kind(&lists)?;
-        check_keys(merge_key, &order)?;
-        let arranged = Order { key: merge_key }.arrange(merged, &order, lists[0]);
-        object.insert(key.to_owned(), Value::Array(arranged));
-        patch.remove(key);
+        let patched = patch.remove(key).map(expect_list).transpose()?;
+        if let Some(list) = set_order(live, patched, &order, list(schema, key)?)? {
+            object.insert(key.to_owned(), Value::Array(list));
+        }
     }
     Ok(())
 }
 
-/// Items of the patch must be in the order that it sets.
-fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<(), PatchError> {
-    if patch.is_empty() || order.is_empty() {
-        return Ok(());
+fn set_order(
+    live: Option<Vec<Value>>,
+    patch: Option<Vec<Value>>,
+    order: &[Value],
+    (schema, strategy): (Schema<'_>, Option<&PatchStrategy>),
+) -> Result<Option<Vec<Value>>, PatchError> {
+    let key = strategy.and_then(|strategy| strategy.merge_key.as_deref());
+    let (was, wanted) = (live.clone().unwrap_or_default(), patch.clone().unwrap_or_default());
+    if !order.is_empty() {
+        check_order(&wanted, order, key)?;
     }
+    let merged = match (live, patch) {
+        (None, None) => return Ok(None),
+        (Some(live), None) => live,
+        (None, Some(patch)) => patch.into_iter().filter_map(without_directives).collect(),
+        (Some(live), Some(patch)) => merge_list(live, patch, schema, strategy, false)?,
+    };
+    check_keys(key, &merged)?;
+    element_kind(&[&was, &wanted])?;
+    check_keys(key, order)?;
+    let server = order_of_server(was, &wanted, key);
+    Ok(Some(Order { key }.arrange(merged, order, &server)))
+}
+
+/// The order in which the items were. The real server overwrites its list while it merges: at the end, the places of
+/// deleted items go to new ones.
+fn order_of_server(mut live: Vec<Value>, patch: &[Value], key: Option<&str>) -> Vec<Value> {
+    let Some(key) = key else { return live };
+    let directive = |item: &Value, name: &str| item.get(DIRECTIVE).is_some_and(|directive| directive == name);
+    let len = live.len();
+    for item in patch.iter().filter(|item| directive(item, "delete")) {
+        live.retain(|other| other.get(key) != item.get(key));
+    }
+    if !patch.iter().any(|item| directive(item, "replace")) {
+        let known = |item: &&Value| live.iter().any(|other| other.get(key) == item.get(key));
+        let new: Vec<_> = patch.iter().filter(|item| item.get(DIRECTIVE).is_none() && !known(item)).cloned().collect();
+        live.extend(new);
+        live.truncate(len);
+    }
+    live
+}
+
+/// Items of the patch must be in the order that it sets. Deletions are in no order.
+fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<(), PatchError> {
+    if let (Some(_), Some(item)) = (key, patch.iter().find(|item| !item.is_object())) {
+        return Err(expected("map[string]interface {}", item));
+    }
+    let deletes = |item: &&Value| key.is_some() && item.get(DIRECTIVE).is_some_and(|directive| directive == "delete");
+    let mut items = patch.iter().filter(|item| !deletes(item)).peekable();
     let mut places = order.iter();
-    for item in patch {
-        if key.is_some() && !item.is_object() {
-            return Err(expected("map[string]interface {}", item));
-        }
-        if item.get(DIRECTIVE).is_some() {
+    while let Some(item) = items.peek() {
+        if !places.as_slice().is_empty() && item.get(DIRECTIVE).is_some() {
+            items.next();
             continue;
         }
-        let found = loop {
-            let Some(place) = places.next() else { break false };
-            let same = match key {
-                None => place == item,
-                Some(key) => key_of(item, key)? == key_of(place, key)?,
-            };
-            if same {
-                break true;
-            }
-        };
-        if !found {
+        let Some(place) = places.next() else {
             let print = |items: &[Value]| wording::plain(&Value::Array(items.to_vec()));
             return Err(PatchError::Failed(format!(
                 "The order in patch list:\n{}\n doesn't match {SET_ORDER} list:\n{}\n",
                 print(patch),
                 print(order)
             )));
+        };
+        let same = match key {
+            None => place == *item,
+            Some(key) => key_of(item, key)? == key_of(place, key)?,
+        };
+        if same {
+            items.next();
         }
     }
     Ok(())
