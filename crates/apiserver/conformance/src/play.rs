@@ -79,8 +79,8 @@ impl Player<'_> {
     async fn run(&mut self, case: &Case) -> Result<()> {
         self.set_the_scene(case).await.context("setting the scene")?;
         for (index, step) in case.steps.iter().enumerate() {
-            let played = self.step(step).await;
-            played.with_context(|| format!("step {}", index + 1))?;
+            let played = tokio::time::timeout(PATIENCE * 2, self.step(step)).await;
+            played.context("no answer").flatten().with_context(|| format!("step {}", index + 1))?;
         }
         Ok(())
     }
