@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     builtin::builtins,
     json,
-    object::{as_object, text},
+    object::{Object, as_object, text},
     registry::{Backing, Resource},
     request::options::FieldValidation,
     schema,
@@ -80,60 +80,52 @@ pub fn object(
 ) -> Result<Value, Status> {
     let Read { mut value, duplicates } = read;
     identify(resource, &mut value)?;
-    let unknown = fit(resource, &mut value)?;
-    complain(resource, &unknown, &duplicates, validation, warnings)?;
+    let unknown = fit(resource, &mut value).map_err(|why| unfit(resource, &why))?;
+    let complaints = complaints(resource, &unknown, &duplicates);
+    match validation {
+        _ if complaints.is_empty() => {}
+        FieldValidation::Ignore => {}
+        FieldValidation::Warn => warnings.extend(complaints),
+        FieldValidation::Strict => {
+            return Err(unfit(resource, &format!("strict decoding error: {}", complaints.join(", "))));
+        }
+    }
     fill(resource, &mut value);
     Ok(value)
 }
 
-/// Like [`object`], for the result of a patch: complaints are about the patch, so they come from the caller.
-pub fn complain(
-    resource: &Resource,
-    unknown: &[String],
-    duplicates: &[String],
-    validation: FieldValidation,
-    warnings: &mut Vec<String>,
-) -> Result<(), Status> {
+/// What is said about fields that the kind does not have, or that came twice.
+pub fn complaints(resource: &Resource, unknown: &[String], duplicates: &[String]) -> Vec<String> {
     let unknown = unknown.iter().map(|path| format!("unknown field {path:?}"));
     let twice = duplicates.iter().map(|path| format!("duplicate field {path:?}"));
     // The real server names what the decoder saw first: for custom resources that is the duplicates.
-    let complaints: Vec<String> = match resource.backing {
+    match resource.backing {
         Backing::Builtin(_) => unknown.chain(twice).take(MOST_COMPLAINTS).collect(),
         Backing::Custom(_) => twice.chain(unknown).take(MOST_COMPLAINTS).collect(),
-    };
-    match validation {
-        _ if complaints.is_empty() => Ok(()),
-        FieldValidation::Ignore => Ok(()),
-        FieldValidation::Warn => {
-            warnings.extend(complaints);
-            Ok(())
-        }
-        FieldValidation::Strict => Err(Status::bad_request(format!(
-            "{} in version {:?} cannot be handled as a {}: strict decoding error: {}",
-            resource.kind,
-            resource.version,
-            resource.kind,
-            complaints.join(", ")
-        ))),
     }
 }
 
+/// A refusal of a body that does not fit its kind.
+pub fn unfit(resource: &Resource, why: &str) -> Status {
+    let Resource { kind, version, .. } = resource;
+    Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
+}
+
+/// A syntax error in the words of the real server.
+pub fn syntax_error(body: &[u8], error: &serde_json::Error) -> String {
+    go::syntax_error(body, error)
+}
+
 /// Drops unknown fields and refuses wrong types. The answer is the unknown fields.
-pub fn fit(resource: &Resource, value: &mut Value) -> Result<Vec<String>, Status> {
+pub fn fit(resource: &Resource, value: &mut Value) -> Result<Vec<String>, String> {
     let schema = resource.schema.schema();
-    let refuse = |why: String| {
-        Status::bad_request(format!(
-            "{} in version {:?} cannot be handled as a {}: {why}",
-            resource.kind, resource.version, resource.kind
-        ))
-    };
     match &resource.backing {
         Backing::Builtin(_) => {
-            go::check(value, schema, "").map_err(refuse)?;
+            go::check(value, schema, "")?;
         }
         Backing::Custom(_) => {
             if let (Some(metadata), Some((_, schema))) = (value.get("metadata"), schema.field("metadata")) {
-                go::check(metadata, schema, "").map_err(refuse)?;
+                go::check(metadata, schema, "")?;
             }
         }
     }
@@ -148,6 +140,7 @@ pub fn fill(resource: &Resource, value: &mut Value) {
             schema::default::fill(value, resource.schema.schema());
         }
     }
+    drop_empty(value.meta_mut());
 }
 
 /// Checks `apiVersion` and `kind`.
@@ -218,4 +211,16 @@ fn builtin_identity(resource: &Resource, api_version: &str, kind: &str) -> Resul
 /// The Go package of the internal types of a group.
 fn internal_package(group: &str) -> &str {
     if group.is_empty() { "core" } else { group.split('.').next().unwrap_or(group) }
+}
+
+/// Metadata passes through one Go type in the real server, which does not write what is empty.
+fn drop_empty(metadata: &mut serde_json::Map<String, Value>) {
+    metadata.retain(|field, value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+        Value::Array(list) => !list.is_empty() || field == "managedFields",
+        Value::Number(number) => number.as_i64() != Some(0) || field == "deletionGracePeriodSeconds",
+        Value::Bool(_) => true,
+    });
 }

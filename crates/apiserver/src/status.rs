@@ -2,49 +2,41 @@
 //! Refusals, in the words of the real server: `metav1.Status`.
 
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
+use serde::{Serialize, Serializer, ser::SerializeMap};
 
-/// Why a request was refused, as it goes over the wire.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// Why a request was refused.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Status {
-    pub kind: Box<str>,
-    pub api_version: Box<str>,
-    pub metadata: serde_json::Map<String, serde_json::Value>,
-    pub status: Box<str>,
-    #[serde(default, skip_serializing_if = "str::is_empty")]
-    pub message: String,
-    #[serde(default, skip_serializing_if = "str::is_empty")]
-    pub reason: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub details: Option<Box<Details>>,
     pub code: u16,
+    pub reason: String,
+    pub message: String,
+    pub details: Option<Box<Details>>,
 }
 
 /// What the refusal is about.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Details {
-    #[serde(default, skip_serializing_if = "str::is_empty")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     pub name: String,
-    #[serde(default, skip_serializing_if = "str::is_empty")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     pub group: String,
-    #[serde(default, skip_serializing_if = "str::is_empty")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     pub kind: String,
-    #[serde(default, skip_serializing_if = "str::is_empty")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     pub uid: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Cause>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_seconds: Option<u32>,
 }
 
 /// One of several causes, usually one per field.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Cause {
     pub reason: String,
     pub message: String,
-    #[serde(default, skip_serializing_if = "str::is_empty")]
+    #[serde(skip_serializing_if = "str::is_empty")]
     pub field: String,
 }
 
@@ -56,19 +48,29 @@ impl std::fmt::Display for Status {
 
 impl std::error::Error for Status {}
 
+impl Serialize for Status {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("kind", "Status")?;
+        map.serialize_entry("apiVersion", "v1")?;
+        map.serialize_entry("metadata", &serde_json::Map::new())?;
+        map.serialize_entry("status", "Failure")?;
+        map.serialize_entry("message", &self.message)?;
+        if !self.reason.is_empty() {
+            map.serialize_entry("reason", &self.reason)?;
+        }
+        if let Some(details) = &self.details {
+            map.serialize_entry("details", details)?;
+        }
+        map.serialize_entry("code", &self.code)?;
+        map.end()
+    }
+}
+
 impl Status {
     /// A refusal with a code, a reason and a sentence.
     pub fn new(code: StatusCode, reason: &str, message: impl Into<String>) -> Self {
-        Self {
-            kind: "Status".into(),
-            api_version: "v1".into(),
-            metadata: serde_json::Map::new(),
-            status: "Failure".into(),
-            message: message.into(),
-            reason: reason.into(),
-            details: None,
-            code: code.as_u16(),
-        }
+        Self { code: code.as_u16(), reason: reason.into(), message: message.into(), details: None }
     }
 
     pub fn with(mut self, details: Details) -> Self {

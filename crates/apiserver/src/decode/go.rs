@@ -131,11 +131,13 @@ pub fn syntax_error(body: &[u8], error: &serde_json::Error) -> String {
     if error.is_eof() {
         return "unexpected end of JSON input".to_owned();
     }
-    let at = body.split(|byte| *byte == b'\n').take(error.line().saturating_sub(1)).map(|line| line.len() + 1).sum::<usize>()
-        + error.column().saturating_sub(1);
+    let lines = body.split(|byte| *byte == b'\n').take(error.line().saturating_sub(1));
+    let at = lines.map(|line| line.len() + 1).sum::<usize>() + error.column().saturating_sub(1);
     let found = String::from_utf8_lossy(body.get(at..).unwrap_or_default()).chars().next();
     let text = error.to_string();
-    let state = if text.contains("key must be a string") {
+    let state = if text.contains("expected ident") {
+        return literal_error(body.get(..=at).unwrap_or_default()).unwrap_or(text);
+    } else if text.contains("key must be a string") {
         "looking for beginning of object key string"
     } else if text.contains("expected `:`") {
         "after object key"
@@ -152,4 +154,16 @@ pub fn syntax_error(body: &[u8], error: &serde_json::Error) -> String {
         Some(found) => format!("invalid character {found:?} {state}"),
         None => text,
     }
+}
+
+/// Where a word like `null` goes wrong.
+fn literal_error(read: &[u8]) -> Option<String> {
+    ["null", "true", "false"].into_iter().find_map(|word| {
+        let same = (1..word.len()).rev().find(|length| {
+            let start = read.len().checked_sub(length + 1);
+            start.and_then(|start| read.get(start..start + length)) == word.as_bytes().get(..*length)
+        })?;
+        let (found, wanted) = (char::from(*read.last()?), char::from(*word.as_bytes().get(same)?));
+        Some(format!("invalid character {found:?} in literal {word} (expecting {wanted:?})"))
+    })
 }

@@ -76,7 +76,30 @@ impl LabelSelector {
     }
 }
 
+/// A label selector object as one text, as `status.selector` of a scale has it.
+pub fn labels_text(selector: &serde_json::Value) -> String {
+    let Some(LabelSelector(mut all)) = LabelSelector::from_object(selector) else { return String::new() };
+    all.sort_by(|a, b| a.key.cmp(&b.key));
+    let texts: Vec<String> = all.iter().map(Requirement::text).collect();
+    texts.join(",")
+}
+
 impl Requirement {
+    fn text(&self) -> String {
+        let key = &self.key;
+        match &self.test {
+            Test::In(values) => match values.as_slice() {
+                [one] => format!("{key}={one}"),
+                _ => format!("{key} in ({})", values.join(",")),
+            },
+            Test::NotIn(values) => format!("{key} notin ({})", values.join(",")),
+            Test::Exists => key.clone(),
+            Test::Absent => format!("!{key}"),
+            Test::Greater(bound) => format!("{key}>{bound}"),
+            Test::Less(bound) => format!("{key}<{bound}"),
+        }
+    }
+
     fn matches(&self, value: Option<&str>) -> bool {
         match (&self.test, value) {
             (Test::In(values), Some(value)) => values.iter().any(|one| one == value),

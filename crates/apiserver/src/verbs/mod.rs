@@ -6,6 +6,7 @@ pub mod delete;
 pub mod patch;
 pub mod read;
 pub mod review;
+pub mod scale;
 pub mod subresource;
 pub mod update;
 pub mod watch;

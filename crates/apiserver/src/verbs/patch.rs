@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
 
-use super::update::check_condition;
+use super::update::{check_condition, match_name};
 use crate::{
     answer::{Answer, to_bytes},
     call::Call,
@@ -23,7 +23,7 @@ use crate::{
 const TRIES: usize = 5;
 
 /// A patch that was read.
-enum Change {
+pub enum Change {
     Json(Value),
     Merge(Value),
     Strategic(Value),
@@ -48,10 +48,7 @@ pub async fn part(call: &mut Call, body: &Bytes, subresource: &str) -> Result<An
         };
         let old = call.resource.read(&stored);
         let new = change_object(call, &old, &change, subresource)?;
-        if new.name() != call.name() {
-            let error = Error::invalid("metadata.name", new.name(), "field is immutable");
-            return Err(Status::invalid(&call.resource.group, &call.resource.kind, call.name(), &[error]));
-        }
+        match_name(call, &new)?;
         let versioned = new.meta_str("resourceVersion") != old.meta_str("resourceVersion");
         if versioned || new.uid() != old.uid() {
             check_patched(call, &new, &old)?;
@@ -80,7 +77,7 @@ fn check_patched(call: &Call, new: &Value, old: &Value) -> Result<(), Status> {
     check_condition(call, new, old)
 }
 
-fn read(call: &Call, body: &Bytes) -> Result<Change, Status> {
+pub fn read(call: &Call, body: &Bytes) -> Result<Change, Status> {
     const BUILTIN: [&str; 4] = [
         "application/json-patch+json",
         "application/merge-patch+json",
@@ -90,15 +87,12 @@ fn read(call: &Call, body: &Bytes) -> Result<Change, Status> {
     const CUSTOM: [&str; 3] =
         ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
     let custom = call.resource.custom().is_some();
-    let json = || {
-        crate::json::parse(body)
-            .map(|read| read.value)
-            .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))
-    };
+    let json = || crate::json::parse(body).map(|read| read.value).map_err(|error| decode::syntax_error(body, &error));
+    let patch = || json().map_err(|why| Status::bad_request(format!("error decoding patch: {why}")));
     match decode::media_type(&call.headers).as_str() {
-        "application/json-patch+json" => Ok(Change::Json(json()?)),
-        "application/merge-patch+json" => Ok(Change::Merge(json()?)),
-        "application/strategic-merge-patch+json" if !custom => Ok(Change::Strategic(json()?)),
+        "application/json-patch+json" => Ok(Change::Json(patch()?)),
+        "application/merge-patch+json" => Ok(Change::Merge(patch()?)),
+        "application/strategic-merge-patch+json" if !custom => Ok(Change::Strategic(json().map_err(Status::bad_request)?)),
         "application/apply-patch+yaml" => Ok(Change::Apply(decode::yaml(body)?)),
         _ if custom => Err(Status::unsupported_media_type(&CUSTOM)),
         "application/strategic-merge-patch+json" => Err(Status::unsupported_media_type(&BUILTIN)),
@@ -110,7 +104,7 @@ fn read(call: &Call, body: &Bytes) -> Result<Change, Status> {
     }
 }
 
-fn check_options(call: &Call, change: &Change) -> Result<(), Status> {
+pub fn check_options(call: &Call, change: &Change) -> Result<(), Status> {
     let apply = matches!(change, Change::Apply(_));
     let mut errors = Vec::new();
     if apply && call.options.field_manager.is_none() {
@@ -125,18 +119,38 @@ fn check_options(call: &Call, change: &Change) -> Result<(), Status> {
 
 fn change_object(call: &mut Call, old: &Value, change: &Change, subresource: &str) -> Result<Value, Status> {
     let resource = call.resource.clone();
-    let strict = call.options.field_validation() != FieldValidation::Ignore;
-    let changed = match change {
-        Change::Apply(config) => return apply(call, Some(old), config, subresource),
-        Change::Json(operations) => patch::json(old.clone(), operations, strict),
-        Change::Merge(merge) => patch::merge(old.clone(), merge.clone()),
-        Change::Strategic(strategic) => patch::strategic(old.clone(), strategic.clone(), resource.schema.schema()),
+    if let Change::Apply(config) = change {
+        return apply(call, Some(old), config, subresource);
+    }
+    let mut new = changed(call, old, change)?;
+    let shown = new.to_string();
+    let unfit = |why: String| {
+        let error = Error::invalid("patch", shown.clone(), why);
+        Status::invalid("", "", "", &[error])
     };
-    let mut new = changed.map_err(patch_error)?;
-    let unknown = decode::fit(&resource, &mut new)?;
-    decode::complain(&resource, &unknown, &[], call.options.field_validation(), &mut call.warnings)?;
+    let unknown = decode::fit(&resource, &mut new).map_err(&unfit)?;
+    let complaints = decode::complaints(&resource, &unknown, &[]);
+    match call.options.field_validation() {
+        _ if complaints.is_empty() => {}
+        FieldValidation::Ignore => {}
+        FieldValidation::Warn => call.warnings.extend(complaints),
+        FieldValidation::Strict => return Err(unfit(format!("strict decoding error: {}", complaints.join(", ")))),
+    }
     decode::fill(&resource, &mut new);
     Ok(write::manage(call, Some(old), new, subresource))
+}
+
+/// What a patch other than an apply makes of an object.
+pub fn changed(call: &Call, old: &Value, change: &Change) -> Result<Value, Status> {
+    let strict = call.options.field_validation() != FieldValidation::Ignore;
+    let old = old.clone();
+    let changed = match change {
+        Change::Json(operations) => patch::json(old, operations, strict),
+        Change::Merge(merge) => patch::merge(old, merge.clone()),
+        Change::Strategic(strategic) => patch::strategic(old, strategic.clone(), call.resource.schema.schema()),
+        Change::Apply(_) => Ok(old),
+    };
+    changed.map_err(patch_error)
 }
 
 fn patch_error(error: PatchError) -> Status {
@@ -158,12 +172,6 @@ fn apply(call: &mut Call, live: Option<&Value>, config: &Value, subresource: &st
     if !config.is_object() {
         return Err(Status::bad_request("error decoding YAML: the configuration is not an object"));
     }
-    let mut unknown = Vec::new();
-    if call.options.field_validation() != FieldValidation::Ignore {
-        let mut copy = config.clone();
-        unknown = crate::schema::prune::prune(&mut copy, resource.schema.schema());
-    }
-    decode::complain(&resource, &unknown, &[], call.options.field_validation(), &mut call.warnings)?;
     if call.resource.namespaced && !config.namespace().is_empty() {
         super::create::match_namespace(call, &mut config)?;
     }
@@ -173,7 +181,7 @@ fn apply(call: &mut Call, live: Option<&Value>, config: &Value, subresource: &st
     let kind = resource.merge_kind();
     let request = merge::Write { kind, manager: &manager, subresource, now: &now, reset: &reset };
     let mut new = merge::apply(live, &config, &request, call.options.force.unwrap_or_default()).map_err(write::apply_error)?;
-    decode::fit(&resource, &mut new)?;
+    decode::fit(&resource, &mut new).map_err(|why| decode::unfit(&resource, &why))?;
     decode::fill(&resource, &mut new);
     Ok(new)
 }
@@ -186,9 +194,7 @@ async fn create_by_apply(call: &mut Call, config: Value) -> Result<Answer, Statu
         return Err(Status::invalid(&call.resource.group, &call.resource.kind, call.name(), &[error]));
     }
     new.meta_mut().remove("resourceVersion");
-    if new.name().is_empty() {
-        new.set_meta("name", call.name());
-    }
+    match_name(call, &new)?;
     let written = write::create(call, new).await?;
     Ok(Answer::Object { code: StatusCode::CREATED, resource: call.resource.clone(), body: to_bytes(&written.object) })
 }

@@ -8,7 +8,7 @@ use crate::{
     answer::Answer,
     call::{Call, not_allowed, not_served},
     status::Status,
-    verbs::{patch, read, update},
+    verbs::{patch, read, scale, update},
 };
 
 pub async fn run(call: &mut Call, part: &str, body: Bytes) -> Result<Answer, Status> {
@@ -24,6 +24,7 @@ pub async fn run(call: &mut Call, part: &str, body: Bytes) -> Result<Answer, Sta
         ("status", Method::PUT) => update::part(call, &body, part).await,
         ("status", Method::PATCH) => patch::part(call, &body, part).await,
         ("status", _) => read::get(call),
+        ("scale", _) => scale::run(call, &body).await,
         _ => Err(not_served()),
     }
 }

@@ -60,7 +60,8 @@ async fn create_instead(call: &mut Call, object: Value) -> Result<Answer, Status
     Ok(Answer::Object { code: StatusCode::CREATED, resource: call.resource.clone(), body: to_bytes(&written.object) })
 }
 
-fn match_name(call: &Call, object: &Value) -> Result<(), Status> {
+/// The object has the name that the path says.
+pub fn match_name(call: &Call, object: &Value) -> Result<(), Status> {
     match object.name() {
         "" => Err(Status::bad_request(format!(
             "the name of the object ({} based on URL) was undeterminable: name must be provided",
