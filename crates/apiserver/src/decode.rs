@@ -111,6 +111,11 @@ pub fn unfit(resource: &Resource, why: &str) -> Status {
     Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
 }
 
+/// A character as Go quotes it.
+pub fn go_char(c: char) -> String {
+    if c.is_control() { format!("'\\u{:04x}'", c as u32) } else { format!("'{c}'") }
+}
+
 /// A syntax error in the words of the real server.
 pub fn syntax_error(body: &[u8], error: &serde_json::Error) -> String {
     go::syntax_error(body, error)

@@ -203,7 +203,11 @@ pub async fn replace(call: &mut Call, stored: &Stored, old: &Value, mut new: Val
     let write = if goes { Write::Delete(stored.revision()) } else { Write::Update(stored.revision()) };
     let key = resource.key(&namespace, &name);
     let outcome =
-        call.server.store.commit(&resource.keyspace, &key, write, |revision| resource.draft(&new, revision)).await;
+        {
+        // Whoever watches sees an object go as it was stored, not as the last write would have left it.
+        let last = if goes { old } else { &new };
+        call.server.store.commit(&resource.keyspace, &key, write, |revision| resource.draft(last, revision)).await
+    };
     match outcome {
         Ok(now) => {
             hooks::written(call, Some(stored), (!goes).then_some(&now)).await?;
@@ -314,7 +318,9 @@ fn changed(new: &Value, old: &Value, but: &[&str]) -> bool {
 
 fn check_update(call: &Call, new: &Value, old: &Value, subresource: &str) -> Result<(), Status> {
     let resource = &call.resource;
+    // Twice, as in the real server, where two layers check and neither knows of the other.
     let mut errors = metadata::check_update(new, old);
+    errors.extend(metadata::check_update(new, old));
     match &resource.backing {
         Backing::Builtin(rules) => {
             errors.extend(metadata::check(new, resource.namespaced, |_| Vec::new()));

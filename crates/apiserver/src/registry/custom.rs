@@ -113,6 +113,7 @@ fn resource(definition: &Value, version: &Value, schema: Root, storage: &str, al
         columns: columns(version),
         keyspace: Keyspace::new(group, names("plural")),
         schema,
+        head: super::present::head(&api_version, &kind),
         empty: json!({ "apiVersion": &*api_version, "kind": &*kind }),
         other_versions: all.iter().filter(|(other, _)| *other != api_version).cloned().collect(),
         api_version,

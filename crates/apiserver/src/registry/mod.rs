@@ -42,6 +42,8 @@ pub struct Resource {
     pub columns: Vec<Column>,
     pub keyspace: Keyspace,
     pub schema: Root,
+    /// How stored bodies of this version begin.
+    pub head: Vec<u8>,
     /// What an object of this kind is before anything is written to it.
     pub empty: Value,
     /// Other versions of the same objects.
@@ -101,6 +103,7 @@ impl Resource {
         Self {
             group: of.group.clone(),
             version: of.version.clone(),
+            head: present::head(&api_version, &of.kind),
             api_version: api_version.into(),
             plural: of.plural.clone(),
             singular: of.singular.clone(),

@@ -14,12 +14,23 @@ use crate::{
 impl Resource {
     /// The stored object in this version.
     pub fn present(&self, stored: &Stored) -> Bytes {
-        // Bodies are written with sorted keys, so the version comes first.
-        let head = format!("{{\"apiVersion\":\"{}\"", self.api_version);
-        if stored.body().starts_with(head.as_bytes()) && !self.fills_on_read() {
+        if stored.body().starts_with(&self.head) && !self.fills_on_read() {
             return stored.bytes();
         }
-        crate::answer::to_bytes(&self.read(stored))
+        write(&self.head, &self.read(stored)).into()
+    }
+
+    /// The stored object as an item of a list: the real server leaves out version and kind of built-in kinds there.
+    pub fn present_item(&self, stored: &Stored) -> Bytes {
+        let whole = self.present(stored);
+        match whole.get(self.head.len()..) {
+            Some(rest) if self.custom().is_none() => {
+                // What follows the head begins with a comma, or ends the object.
+                let rest = rest.strip_prefix(b",").unwrap_or(rest);
+                [b"{", rest].concat().into()
+            }
+            _ => whole,
+        }
     }
 
     /// The stored object in this version, to be worked on.
@@ -60,7 +71,11 @@ impl Resource {
                 (rules.to_stored)(&mut object);
             }
         }
-        Draft { tags: self.tags(&object), body: serde_json::to_vec(&object).unwrap_or_default() }
+        let head = match self.storage_api_version() {
+            same if same == &*self.api_version => self.head.clone(),
+            other => head(other, &self.kind),
+        };
+        Draft { tags: self.tags(&object), body: write(&head, &object) }
     }
 
     fn tags(&self, object: &Value) -> Tags {
@@ -98,6 +113,27 @@ impl Resource {
             Backing::Builtin(_) | Backing::Custom(_) => format!("field label not supported: {field}"),
         }
     }
+}
+
+/// How a stored body begins. Version and kind come first, so that they can be told without parsing.
+pub fn head(api_version: &str, kind: &str) -> Vec<u8> {
+    format!("{{\"apiVersion\":{},\"kind\":{}", Value::from(api_version), Value::from(kind)).into_bytes()
+}
+
+/// Writes an object behind its head.
+fn write(head: &[u8], object: &Value) -> Vec<u8> {
+    let mut body = head.to_vec();
+    for (key, value) in object.as_object().into_iter().flatten() {
+        if key != "apiVersion" && key != "kind" {
+            body.push(b',');
+            // Writing to memory cannot fail.
+            let _ = serde_json::to_writer(&mut body, key);
+            body.push(b':');
+            let _ = serde_json::to_writer(&mut body, value);
+        }
+    }
+    body.push(b'}');
+    body
 }
 
 /// A scalar as a selector compares it.

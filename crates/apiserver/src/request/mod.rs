@@ -121,8 +121,10 @@ impl Target {
             Method::PATCH => "patch",
             Method::DELETE if one => "delete",
             Method::DELETE => "deletecollection",
-            _ if self.watch || options.watch => "watch",
+            _ if self.watch => "watch",
+            // One object is read, whatever the query says.
             _ if one => "get",
+            _ if options.watch => "watch",
             _ => "list",
         }
     }

@@ -89,8 +89,8 @@ pub async fn collection(call: &mut Call, body: &Bytes) -> Result<Answer, Status>
     let mut items = Vec::new();
     for stored in &page.items {
         match delete(call, stored.key(), &wish).await {
-            Ok(_) => items.push(resource.present(stored)),
-            Err(status) if status.code == 404 => items.push(resource.present(stored)),
+            Ok(_) => items.push(resource.present_item(stored)),
+            Err(status) if status.code == 404 => items.push(resource.present_item(stored)),
             Err(status) => return Err(status),
         }
     }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
 
-use super::update::{check_condition, match_name};
+use super::update::{check_version, match_name};
 use crate::{
     answer::{Answer, to_bytes},
     call::Call,
@@ -49,9 +49,11 @@ pub async fn part(call: &mut Call, body: &Bytes, subresource: &str) -> Result<An
         let old = call.resource.read(&stored);
         let new = change_object(call, &old, &change, subresource)?;
         match_name(call, &new)?;
-        let versioned = new.meta_str("resourceVersion") != old.meta_str("resourceVersion");
-        if versioned || new.uid() != old.uid() {
-            check_patched(call, &new, &old)?;
+        // A patch may carry a condition: the version that it is meant for.
+        let version = new.meta_str("resourceVersion");
+        if !version.is_empty() && version != old.meta_str("resourceVersion") {
+            check_version(call, version)?;
+            return Err(Status::modified(&call.resource.group, &call.resource.plural, call.name()));
         }
         match write::replace(call, &stored, &old, new, subresource).await {
             Ok(written) => {
@@ -63,18 +65,6 @@ pub async fn part(call: &mut Call, body: &Bytes, subresource: &str) -> Result<An
         }
     }
     Err(Status::modified(&call.resource.group, &call.resource.plural, call.name()))
-}
-
-/// A patch may carry conditions: the version and the uid that it is meant for.
-fn check_patched(call: &Call, new: &Value, old: &Value) -> Result<(), Status> {
-    if new.uid() != old.uid() && !new.uid().is_empty() {
-        let error = Error::invalid("metadata.uid", new.uid(), "field is immutable");
-        return Err(Status::invalid(&call.resource.group, &call.resource.kind, call.name(), &[error]));
-    }
-    if new.meta_str("resourceVersion").is_empty() {
-        return Ok(());
-    }
-    check_condition(call, new, old)
 }
 
 pub fn read(call: &Call, body: &Bytes) -> Result<Change, Status> {

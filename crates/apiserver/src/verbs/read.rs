@@ -54,7 +54,7 @@ fn into_list(call: &Call, page: Page) -> List {
         page.items.last().filter(|_| page.more).map(|last| token(page.revision, last.key(), call.target.namespace.as_deref()));
     List {
         resource: call.resource.clone(),
-        items: page.items.iter().map(|stored| call.resource.present(stored)).collect(),
+        items: page.items.iter().map(|stored| call.resource.present_item(stored)).collect(),
         revision: page.revision,
         continue_token,
         remaining: page.remaining,
@@ -163,8 +163,8 @@ fn read_token(token: &str, namespace: Option<&str>) -> Result<Start, Status> {
         .decode(token.trim_end_matches('='))
         .map_err(|_| bad("continue key is not valid: illegal base64 data at input byte 0".into()))?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|_| {
-        let first = bytes.first().map(|byte| char::from(*byte)).unwrap_or_default();
-        bad(format!("continue key is not valid: invalid character {first:?} looking for beginning of value"))
+        let first = bytes.first().map(|byte| crate::decode::go_char(char::from(*byte))).unwrap_or_default();
+        bad(format!("continue key is not valid: invalid character {first} looking for beginning of value"))
     })?;
     if value.get("v").and_then(Value::as_str) != Some("meta.k8s.io/v1") {
         let version = value.get("v").and_then(Value::as_str).unwrap_or_default();

@@ -128,7 +128,18 @@ fn scaled(call: &Call, old: &Value, scale: &Value, paths: &Paths) -> Result<Valu
     }
     let mut new = old.clone();
     put(&mut new, &paths.spec, replicas.into());
-    Ok(write::manage(call, Some(old), new, "scale"))
+    Ok(timeless(write::manage(call, Some(old), new, "scale")))
+}
+
+/// The real server loses the times of managers of the scale on their way between the two kinds.
+fn timeless(mut object: Value) -> Value {
+    let managers = object.meta_mut().get_mut("managedFields").and_then(Value::as_array_mut);
+    for entry in managers.into_iter().flatten().filter_map(Value::as_object_mut) {
+        if entry.get("subresource").and_then(Value::as_str) == Some("scale") {
+            entry.remove("time");
+        }
+    }
+    object
 }
 
 fn apply(call: &Call, old: &Value, config: &Value, paths: &Paths) -> Result<Value, Status> {
@@ -144,7 +155,8 @@ fn apply(call: &Call, old: &Value, config: &Value, paths: &Paths) -> Result<Valu
     let (now, manager) = (call.server.now(), call.manager());
     let reset = write::reset_fields(&resource, "scale");
     let request = merge::Write { kind: resource.merge_kind(), manager: &manager, subresource: "scale", now: &now, reset: &reset };
-    merge::apply(Some(old), &translated, &request, call.options.force.unwrap_or_default()).map_err(write::apply_error)
+    let force = call.options.force.unwrap_or_default();
+    merge::apply(Some(old), &translated, &request, force).map(timeless).map_err(write::apply_error)
 }
 
 /// Sets a value below an object, and makes the way there.

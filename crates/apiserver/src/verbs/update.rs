@@ -99,15 +99,21 @@ pub fn check_condition(call: &Call, new: &Value, old: &Value) -> Result<(), Stat
         let error = Error::invalid("metadata.resourceVersion", 0, "must be specified for an update");
         return Err(Status::invalid(&resource.group, &resource.plural, call.name(), &[error]));
     }
-    if version.parse::<u64>().is_err() {
-        let why = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
-        let error = Error::invalid("resourceVersion", version, why);
-        return Err(Status::bad_request(error.to_string()));
-    }
+    check_version(call, version)?;
     if version != old.meta_str("resourceVersion") {
         return Err(Status::modified(&resource.group, &resource.plural, call.name()));
     }
     Ok(())
+}
+
+/// Refuses a version that is no number.
+pub fn check_version(call: &Call, version: &str) -> Result<(), Status> {
+    if version.parse::<u64>().is_ok() {
+        return Ok(());
+    }
+    let why = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
+    let error = Error::invalid("metadata.resourceVersion", version, why);
+    Err(Status::invalid(&call.resource.group, &call.resource.plural, call.name(), &[error]))
 }
 
 /// The key under which the real server would keep the object.

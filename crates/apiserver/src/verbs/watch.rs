@@ -33,7 +33,12 @@ const BATCH: usize = 256;
 pub async fn run(call: &mut Call) -> Result<Answer, Status> {
     check(&call.options)?;
     read::check_fields(&call.resource, &call.options)?;
-    let wanted = read::revision(call.options.resource_version.as_deref().unwrap_or_default())?;
+    let version = call.options.resource_version.as_deref().unwrap_or_default();
+    let wanted = read::revision(version).map_err(|_| {
+        let why = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
+        let message = Error::invalid("resourceVersion", version, why).to_string();
+        Status::new(http::StatusCode::INTERNAL_SERVER_ERROR, "", message)
+    })?;
     let view = View::new(call);
     let initial = initial_events(call, wanted);
     let (mut first, after) = match initial {
@@ -274,8 +279,8 @@ fn check(options: &Options) -> Result<(), Status> {
         }
         _ => {}
     }
-    if options.continue_token.is_some() && options.send_initial_events.is_some() {
-        errors.push(Error::forbidden("continue", "continue is forbidden when sendInitialEvents is provided"));
+    if options.continue_token.is_some() {
+        errors.push(Error::forbidden(MATCH, "resourceVersionMatch is forbidden when continue is provided"));
     }
     refuse("ListOptions", &errors)
 }
