@@ -28,8 +28,28 @@ pub async fn run(server: &Arc<Inner>) -> Result<(), Status> {
     for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
         ensure(server, "", "v1", "namespaces", namespace(name)).await?;
     }
+    for (name, value, use_for) in PRIORITIES {
+        let class = json!({
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": { "name": name },
+            "value": value,
+            "description": format!("Used for system critical pods that must {use_for}"),
+        });
+        ensure(server, "scheduling.k8s.io", "v1", "priorityclasses", class).await?;
+    }
     Ok(())
 }
+
+/// The priority classes that are always there.
+const PRIORITIES: [(&str, u32, &str); 2] = [
+    ("system-node-critical", 2_000_001_000, "not be moved from their current node."),
+    (
+        "system-cluster-critical",
+        2_000_000_000,
+        "run in the cluster, but can be moved to another node if necessary.",
+    ),
+];
 
 fn namespace(name: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name }})

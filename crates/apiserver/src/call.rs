@@ -65,6 +65,30 @@ impl Call {
         })
     }
 
+    /// A request that the server makes to itself.
+    pub fn inside(server: &Arc<Inner>, resource: &Arc<Resource>, namespace: &str, name: &str) -> Self {
+        let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let target = Target {
+            group: resource.group.to_string(),
+            version: resource.version.to_string(),
+            namespace: some(namespace),
+            plural: resource.plural.to_string(),
+            name: some(name),
+            ..Target::default()
+        };
+        Self {
+            server: server.clone(),
+            user: User::admin(),
+            target,
+            resource: resource.clone(),
+            options: Options { field_manager: Some("kube-controller-manager".to_owned()), ..Options::default() },
+            method: Method::POST,
+            headers: HeaderMap::new(),
+            accepted: Accepted::JSON,
+            warnings: Vec::new(),
+        }
+    }
+
     pub async fn run(&mut self, body: Bytes) -> Result<Answer, Status> {
         if let Some(part) = self.target.subresource.clone() {
             return verbs::subresource::run(self, &part, body).await;

@@ -111,6 +111,11 @@ pub fn unfit(resource: &Resource, why: &str) -> Status {
     Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}"))
 }
 
+/// What Go calls a JSON value.
+pub fn json_name(value: &Value) -> &'static str {
+    go::json_name(value)
+}
+
 /// A character as Go quotes it.
 pub fn go_char(c: char) -> String {
     if c.is_control() { format!("'\\u{:04x}'", c as u32) } else { format!("'{c}'") }

@@ -10,6 +10,7 @@ mod answer;
 mod bootstrap;
 pub mod builtin;
 mod call;
+mod collect;
 mod decode;
 mod definitions;
 mod discovery;

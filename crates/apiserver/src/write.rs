@@ -52,6 +52,12 @@ pub fn reset_fields(resource: &Resource, subresource: &str) -> Set<'static> {
 pub async fn create(call: &mut Call, mut object: Value) -> Result<Written, Status> {
     let resource = call.resource.clone();
     let mut tries = 0;
+    let namespace = if resource.namespaced { call.namespace().to_owned() } else { String::new() };
+    // Names are made after this: a plugin that changes objects does not know them yet.
+    let name = object.name().to_owned();
+    let mut review =
+        Review { operation: Operation::Create, namespace: &namespace, name: &name, object: Some(&mut object), old: None };
+    admission::mutate(call, &mut review).await?;
     let template = object.name().is_empty().then(|| object.clone());
     loop {
         if let Some(template) = &template {
@@ -62,18 +68,16 @@ pub async fn create(call: &mut Call, mut object: Value) -> Result<Written, Statu
             }
         }
         prepare_create(call, &mut object);
-        let (namespace, name) = (object.namespace().to_owned(), object.name().to_owned());
-        let mut review =
-            Review { operation: Operation::Create, namespace: &namespace, name: &name, object: Some(&mut object), old: None };
-        admission::mutate(call, &mut review).await?;
+        let name = object.name().to_owned();
         hooks::allocate(call, &mut object, None)?;
         check_create(call, &object)?;
         let review =
             Review { operation: Operation::Create, namespace: &namespace, name: &name, object: Some(&mut object), old: None };
         admission::validate(call, &review).await?;
         if call.options.is_dry_run() {
-            if call.server.store.get(&resource.keyspace, &resource.key(&namespace, &name)).is_some() {
-                return Err(Status::already_exists(&resource.group, &resource.plural, &name));
+            let key = resource.key(&namespace, &name);
+            if call.server.store.get(&resource.keyspace, &key).is_some() {
+                return Err(exists(call, &key, &name));
             }
             return Ok(Written { object, deleted: false });
         }
@@ -89,12 +93,20 @@ pub async fn create(call: &mut Call, mut object: Value) -> Result<Written, Statu
                 return Ok(Written { object: resource.read(&stored), deleted: false });
             }
             Err(CommitError::Exists) if template.is_some() && tries < NAME_TRIES => tries += 1,
-            Err(CommitError::Exists) => {
-                return Err(Status::already_exists(&resource.group, &resource.plural, &name));
-            }
+            Err(CommitError::Exists) => return Err(exists(call, &key, &name)),
             Err(error) => return Err(commit_error(call, &name, &error)),
         }
     }
+}
+
+fn exists(call: &Call, key: &str, name: &str) -> Status {
+    let resource = &call.resource;
+    let mut status = Status::already_exists(&resource.group, &resource.plural, name);
+    let found = call.server.store.get(&resource.keyspace, key);
+    if found.is_some_and(|stored| resource.read(&stored).is_going()) {
+        status.message = format!("object is being deleted: {}", status.message);
+    }
+    status
 }
 
 fn generated(prefix: &str, suffix: &str) -> String {
@@ -171,7 +183,6 @@ fn refuse(resource: &Resource, object: &Value, errors: &[crate::field::Error]) -
 /// Replaces an object. `new` has its managers already; `stored` is what it replaces.
 pub async fn replace(call: &mut Call, stored: &Stored, old: &Value, mut new: Value, subresource: &str) -> Result<Written, Outcome> {
     let resource = call.resource.clone();
-    prepare_update(call, &mut new, old, subresource);
     let (namespace, name) = (old.namespace().to_owned(), old.name().to_owned());
     let mut review = Review {
         operation: Operation::Update,
@@ -181,6 +192,7 @@ pub async fn replace(call: &mut Call, stored: &Stored, old: &Value, mut new: Val
         old: Some(old),
     };
     admission::mutate(call, &mut review).await?;
+    prepare_update(call, &mut new, old, subresource);
     hooks::allocate(call, &mut new, Some(old))?;
     count_generation(&resource, &mut new, old, subresource);
     check_update(call, &new, old, subresource)?;
@@ -318,9 +330,9 @@ fn changed(new: &Value, old: &Value, but: &[&str]) -> bool {
 
 fn check_update(call: &Call, new: &Value, old: &Value, subresource: &str) -> Result<(), Status> {
     let resource = &call.resource;
-    // Twice, as in the real server, where two layers check and neither knows of the other.
     let mut errors = metadata::check_update(new, old);
-    errors.extend(metadata::check_update(new, old));
+    // Twice, as in the real server, where two layers check this and neither knows of the other.
+    errors.extend(metadata::immutable(new, old));
     match &resource.backing {
         Backing::Builtin(rules) => {
             errors.extend(metadata::check(new, resource.namespaced, |_| Vec::new()));

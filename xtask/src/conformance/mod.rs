@@ -27,6 +27,9 @@ pub struct Options {
     /// Play on the real server alone, and see whether it does what the cases say
     #[arg(long)]
     real_only: bool,
+    /// Compare the real server with itself: a case that differs proves nothing
+    #[arg(long, conflicts_with = "real_only")]
+    real_twice: bool,
     /// Print what the real server answers in the cases whose `area/name` contains this
     #[arg(long, value_name = "TEXT")]
     show: Option<String>,
@@ -51,6 +54,8 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let wrong = surprises(&real);
     let report = if options.real_only || options.show.is_some() {
         Report { cases: cases.len(), declared: declared.len(), ..Report::default() }
+    } else if options.real_twice {
+        compare(&real, &runtime.block_on(play_real(&cases))?, &[])
     } else {
         let start = Instant::now();
         let ours = runtime.block_on(play_ours(&cases))?;
@@ -95,12 +100,17 @@ async fn client(cluster: &TestCluster) -> Result<kube::Client> {
 async fn play_ours(cases: &[&Case]) -> Result<Vec<Transcript>> {
     let (lively, quiet): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| case.controllers);
     let mut transcripts = Vec::new();
-    for cases in [quiet, lively] {
-        if !cases.is_empty() {
-            let server = ApiServer::start(Settings::default()).await?;
-            let client = kube::Client::new(server, "default");
-            transcripts.extend(play_all(&client, &cases, AT_ONCE).await);
+    for (cases, controllers) in [(quiet, false), (lively, true)] {
+        if cases.is_empty() {
+            continue;
         }
+        let server = ApiServer::start(Settings::default()).await?;
+        let client = kube::Client::new(server.clone(), "default");
+        let play = play_all(&client, &cases, AT_ONCE);
+        transcripts.extend(tokio::select! {
+            played = play => played,
+            () = server.collect(), if controllers => bail!("the server stopped collecting garbage"),
+        });
     }
     Ok(transcripts)
 }

@@ -1,9 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What looks at a write between its request and the store: it may change the object or refuse it.
+//!
+//! The plugins are those that the real server runs unless told otherwise, in its order.
+
+mod accounts;
+mod lifecycle;
+mod limits;
+mod pods;
+mod resources;
+mod storage;
 
 use serde_json::Value;
 
-use crate::{call::Call, status::Status};
+use crate::{
+    call::Call,
+    object::Object,
+    registry::Resource,
+    server::Inner,
+    status::Status,
+    store::{Keyspace, Range},
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
@@ -25,11 +41,73 @@ pub struct Review<'a> {
 }
 
 /// Lets every plugin change the object.
-pub async fn mutate(_call: &Call, _review: &mut Review<'_>) -> Result<(), Status> {
+pub async fn mutate(call: &mut Call, review: &mut Review<'_>) -> Result<(), Status> {
+    lifecycle::admit(call, review)?;
+    limits::admit(call, review)?;
+    accounts::admit(call, review)?;
+    storage::taint_node(call, review);
+    pods::prioritise(call, review)?;
+    pods::tolerate(call, review);
+    storage::default_class(call, review);
+    storage::protect(call, review);
+    pods::run_as(call, review)?;
     Ok(())
 }
 
 /// Lets every plugin refuse the write.
-pub async fn validate(_call: &Call, _review: &Review<'_>) -> Result<(), Status> {
+pub async fn validate(call: &mut Call, review: &Review<'_>) -> Result<(), Status> {
+    if review.operation == Operation::Delete {
+        lifecycle::admit(call, review)?;
+    }
+    limits::validate(call, review)?;
+    accounts::validate(call, review)?;
+    pods::check_default_priority(call, review)?;
+    pods::check_overhead(call, review)?;
+    storage::check_resize(call, review)?;
     Ok(())
+}
+
+// === impl Review ===
+
+impl Review<'_> {
+    /// Whether this is about objects of this resource themselves, not a part of them.
+    fn is(&self, call: &Call, group: &str, plural: &str) -> bool {
+        let Resource { group: found, plural: of, .. } = &*call.resource;
+        call.target.subresource.is_none() && &**found == group && &**of == plural
+    }
+
+    fn creates(&self, call: &Call, group: &str, plural: &str) -> bool {
+        self.operation == Operation::Create && self.is(call, group, plural)
+    }
+
+    fn object(&self) -> Option<&Value> {
+        self.object.as_deref()
+    }
+
+    fn object_mut(&mut self) -> Option<&mut Value> {
+        self.object.as_deref_mut()
+    }
+
+    /// A refusal that names the object.
+    fn forbidden(&self, call: &Call, why: impl std::fmt::Display) -> Status {
+        let given = self.object().map(|object| (object.name(), object.meta_str("generateName"))).unwrap_or_default();
+        let names = [self.name, given.0, given.1];
+        // Names are made only after the plugins that change objects.
+        let name = names.into_iter().find(|name| !name.is_empty()).unwrap_or("Unknown");
+        Status::forbidden(&call.resource.group, &call.resource.plural, name, why)
+    }
+}
+
+/// An object of a built-in kind.
+pub fn look(server: &Inner, group: &str, plural: &str, key: &str) -> Option<Value> {
+    let stored = server.store.get(&Keyspace::new(group, plural), key)?;
+    serde_json::from_slice(stored.body()).ok()
+}
+
+/// All objects of a built-in kind, of one namespace where one is named.
+pub fn list(server: &Inner, group: &str, plural: &str, namespace: Option<&str>) -> Vec<Value> {
+    let range = Range { namespace, ..Range::default() };
+    let page = server.store.range(&Keyspace::new(group, plural), &range, |_| true);
+    let items = page.map(|page| page.items).unwrap_or_default();
+    items.iter().filter_map(|stored| serde_json::from_slice(stored.body()).ok()).collect()
 }

@@ -134,6 +134,7 @@ impl List {
                 encoded(StatusCode::OK, to_bytes(&body), accepted.encoding)
             }
             Form::PartialMetadata => refusal(&Status::not_acceptable(&crate::decode::MEDIA_TYPES), accepted.encoding),
+            _ if accepted.encoding == Encoding::Json => full(StatusCode::OK, "application/json", self.to_bytes()),
             _ => encoded(StatusCode::OK, self.to_bytes(), accepted.encoding),
         }
     }
@@ -152,7 +153,7 @@ impl List {
             }
             body.put_slice(item);
         }
-        body.put_slice(b"]}");
+        body.put_slice(b"]}\n");
         body.freeze()
     }
 }
@@ -186,7 +187,8 @@ fn page_not_found() -> Response<Body> {
 
 fn encoded(code: StatusCode, json: Bytes, encoding: Encoding) -> Response<Body> {
     match encoding {
-        Encoding::Json => full(code, "application/json", json),
+        // A line, as the real server ends its answers.
+        Encoding::Json => full(code, "application/json", [&*json, b"\n"].concat().into()),
         Encoding::Yaml => {
             let value: Value = serde_json::from_slice(&json).unwrap_or_default();
             let text = serde_saphyr::to_string(&value).unwrap_or_default();

@@ -13,7 +13,7 @@ use crate::{
     decode,
     field::Error,
     hooks,
-    object::Object,
+    object::{Object, text},
     registry::Backing,
     request::options::{check_dry_run, refuse},
     status::Status,
@@ -105,10 +105,7 @@ fn wish(call: &mut Call, body: &Bytes) -> Result<Wish, Status> {
         ..Wish::default()
     };
     if !body.is_empty() {
-        let read = decode::read(&call.headers, body, "DeleteOptions")?.value;
-        if !read.is_object() {
-            return Err(Status::bad_request("the options of the deletion are not an object"));
-        }
+        let read = options(body)?;
         let text = |pointer: &str| read.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         wish.uid = text("/preconditions/uid");
         wish.resource_version = text("/preconditions/resourceVersion");
@@ -120,6 +117,22 @@ fn wish(call: &mut Call, body: &Bytes) -> Result<Wish, Status> {
     }
     check(&wish, &call.options.dry_run)?;
     Ok(wish)
+}
+
+/// The options in the body.
+fn options(body: &Bytes) -> Result<Value, Status> {
+    let bad = |why: String| Status::bad_request(format!("couldn't get version/kind; json parse error: {why}"));
+    let read = crate::json::parse(body).map_err(|error| bad(decode::syntax_error(body, &error)))?.value;
+    if !read.is_object() {
+        return Err(bad(format!("json: cannot unmarshal {} into Go value", decode::json_name(&read))));
+    }
+    let (version, kind) = (text(&read, "/apiVersion"), text(&read, "/kind"));
+    if !kind.is_empty() && kind != "DeleteOptions" {
+        return Err(Status::bad_request(format!(
+            "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+        )));
+    }
+    Ok(read)
 }
 
 fn check(wish: &Wish, dry_run: &[String]) -> Result<(), Status> {
