@@ -36,6 +36,8 @@ pub struct Step {
     pub body: Option<Value>,
     /// A body that is sent as it is.
     pub raw: Option<String>,
+    /// So many spaces after the body.
+    pub pad: usize,
     /// A content type or the short name of one.
     #[serde(rename = "type")]
     pub kind: Option<String>,

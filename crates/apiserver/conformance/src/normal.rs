@@ -10,6 +10,12 @@ use serde_json::Value;
 
 use crate::cast::Cast;
 
+/// The volume with the token of a service account has a random name.
+const MADE: &str = "kube-api-access-";
+
+/// What comes before a revision in a sentence.
+const REVISIONS: [&str; 3] = ["resourceVersion\\\":\\\"", "in the precondition (", "in record ("];
+
 pub struct Normal<'a> {
     cast: &'a Cast,
     uids: HashMap<String, usize>,
@@ -43,7 +49,29 @@ impl<'a> Normal<'a> {
                 hidden += word;
             }
         }
-        hide_times(&hide_revisions(&hidden))
+        let hidden = hide_times(&hide_revisions(&hidden));
+        let hidden = self.after(&hidden, MADE, &|c| c.is_ascii_alphanumeric(), &|_, _| "<made>".to_owned());
+        REVISIONS.iter().fold(hidden, |text, start| {
+            self.after(&text, start, &|c| c.is_ascii_digit(), &|this, found| this.revision(found))
+        })
+    }
+
+    /// Replaces what follows a start, as long as it has such characters.
+    fn after(
+        &mut self,
+        text: &str,
+        start: &str,
+        is: &dyn Fn(char) -> bool,
+        show: &dyn Fn(&mut Self, &str) -> String,
+    ) -> String {
+        let mut parts = text.split(start);
+        let mut shown = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let (found, rest) = part.split_at(part.find(|c| !is(c)).unwrap_or(part.len()));
+            let found = if found.is_empty() { String::new() } else { show(self, found) };
+            shown = shown + start + &found + rest;
+        }
+        shown
     }
 
     fn uid(&mut self, uid: &str) -> String {
@@ -61,6 +89,8 @@ impl<'a> Normal<'a> {
         match value {
             Value::Object(fields) => {
                 self.remember_made(fields);
+                sort_managers(fields);
+                sort_causes(fields);
                 let kind = fields.get("kind").and_then(Value::as_str).unwrap_or_default();
                 let bookmark = fields.get("metadata").is_some_and(|metadata| metadata.get("name").is_none());
                 let list = match key {
@@ -86,7 +116,8 @@ impl<'a> Normal<'a> {
     }
 
     fn string(&mut self, key: &str, text: &str, list: bool) -> String {
-        match key {
+        // What a case picks has its whole path as key.
+        match key.rsplit('.').next().unwrap_or_default() {
             "resourceVersion" if text.is_empty() || text == "0" => text.to_owned(),
             "resourceVersion" if list => "<rv>".to_owned(),
             "resourceVersion" => self.revision(text),
@@ -107,6 +138,34 @@ impl<'a> Normal<'a> {
             let next = self.made.len() + 1;
             self.made.entry(name.to_owned()).or_insert_with(|| format!("{prefix}<made{next}>"));
         }
+    }
+}
+
+/// They stand in the order of their time, which is another when a second passes between two requests.
+fn sort_managers(fields: &mut serde_json::Map<String, Value>) {
+    if let Some(Value::Array(entries)) = fields.get_mut("managedFields") {
+        let text = |entry: &Value, name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        entries.sort_by_cached_key(|one| {
+            ["operation", "manager", "subresource", "apiVersion"].map(|name| text(one, name))
+        });
+    }
+}
+
+/// Several causes come in any order: the real server walks maps. The sentence that lists them all is checked to do so.
+fn sort_causes(fields: &mut serde_json::Map<String, Value>) {
+    let Some(Value::Array(causes)) = fields.get_mut("details").and_then(|details| details.get_mut("causes")) else {
+        return;
+    };
+    let text = |cause: &Value, name: &str| cause.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    causes.sort_by_cached_key(|cause| (text(cause, "field"), text(cause, "message")));
+    let each: Vec<_> =
+        causes.iter().map(|cause| format!("{}: {}", text(cause, "field"), text(cause, "message"))).collect();
+    let Some(Value::String(message)) = fields.get_mut("message") else { return };
+    if each.len() > 1
+        && let Some((start, list)) = message.split_once(": [")
+        && each.iter().all(|one| list.contains(one.as_str()))
+    {
+        *message = format!("{start}: [{}]", each.join(", "));
     }
 }
 

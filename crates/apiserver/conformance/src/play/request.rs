@@ -50,7 +50,7 @@ impl Parts {
             (Some(raw), _) => cast.text(raw),
             (None, Some(body)) => cast.value(body).to_string(),
             (None, None) => String::new(),
-        };
+        } + &" ".repeat(step.pad);
         Ok(Self { method: method.parse()?, path: path.replace(' ', "%20"), headers, body })
     }
 
