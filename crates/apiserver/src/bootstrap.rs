@@ -44,11 +44,7 @@ pub async fn run(server: &Arc<Inner>) -> Result<(), Status> {
 /// The priority classes that are always there.
 const PRIORITIES: [(&str, u32, &str); 2] = [
     ("system-node-critical", 2_000_001_000, "not be moved from their current node."),
-    (
-        "system-cluster-critical",
-        2_000_000_000,
-        "run in the cluster, but can be moved to another node if necessary.",
-    ),
+    ("system-cluster-critical", 2_000_000_000, "run in the cluster, but can be moved to another node if necessary."),
 ];
 
 fn namespace(name: &str) -> Value {
@@ -56,7 +52,13 @@ fn namespace(name: &str) -> Value {
 }
 
 /// Creates an object that is not there yet, the way a request would.
-pub async fn ensure(server: &Arc<Inner>, group: &str, version: &str, plural: &str, object: Value) -> Result<(), Status> {
+pub async fn ensure(
+    server: &Arc<Inner>,
+    group: &str,
+    version: &str,
+    plural: &str,
+    object: Value,
+) -> Result<(), Status> {
     let Some(resource) = server.registry().find(group, version, plural).cloned() else { return Ok(()) };
     let target = Target {
         group: group.to_owned(),

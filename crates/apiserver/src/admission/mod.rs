@@ -7,6 +7,7 @@ mod accounts;
 mod lifecycle;
 mod limits;
 mod pods;
+mod quota;
 mod resources;
 mod storage;
 
@@ -64,7 +65,8 @@ pub async fn validate(call: &mut Call, review: &Review<'_>) -> Result<(), Status
     pods::check_default_priority(call, review)?;
     pods::check_overhead(call, review)?;
     storage::check_resize(call, review)?;
-    Ok(())
+    // What is charged must not be refused any more: quotas come last.
+    quota::charge(call, review).await
 }
 
 // === impl Review ===
