@@ -49,8 +49,15 @@ impl Call {
         access::authorize(&server, &user, &attributes(&target, verb))?;
         let resource = find(&server, &target)?;
         let accepted = accepted.map_err(|why| match why {
-            Unacceptable::MediaType => Status::not_acceptable(&MEDIA_TYPES),
-            Unacceptable::Form => Status::not_acceptable(&MEDIA_TYPES),
+            Unacceptable::MediaType if resource.custom().is_none() => {
+                let message = format!(
+                    "406: Not Acceptable\n\nAvailable representations: {}, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch",
+                    MEDIA_TYPES.join(", ")
+                );
+                Status::new(http::StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+                    .with(crate::status::Details::default())
+            }
+            Unacceptable::MediaType | Unacceptable::Form => Status::not_acceptable(&MEDIA_TYPES),
         })?;
         Ok(Self {
             server,
@@ -90,11 +97,18 @@ impl Call {
     }
 
     pub async fn run(&mut self, body: Bytes) -> Result<Answer, Status> {
+        let warning = self.resource.custom().and_then(|custom| custom.warning.clone());
+        self.warnings.extend(warning);
         if let Some(part) = self.target.subresource.clone() {
             return verbs::subresource::run(self, &part, body).await;
         }
         let verb = self.target.verb(&self.method, &self.options);
-        if !self.resource.serves(verb) || (self.method == Method::POST && self.target.name.is_some()) {
+        let misplaced = (self.method == Method::POST && self.target.name.is_some())
+            || (self.resource.namespaced && self.target.namespace.is_none() && !matches!(verb, "list" | "watch" | "get"));
+        if misplaced && self.resource.custom().is_some() {
+            return Err(Status::no_such_page());
+        }
+        if misplaced || !self.resource.serves(verb) {
             return Err(not_allowed());
         }
         match verb {
@@ -141,7 +155,9 @@ fn find(server: &Inner, target: &Target) -> Result<Arc<Resource>, Status> {
     let registry = server.registry();
     let absent = || {
         // The real server words it differently where it knows the group from the start.
-        let known = registry.version(&target.group, &target.version).any(|one| one.custom().is_none());
+        let known = registry.group(&target.group).is_some_and(|group| {
+            group.versions.iter().any(|version| registry.version(&target.group, version).any(|one| one.custom().is_none()))
+        });
         if known { not_served() } else { Status::no_such_page() }
     };
     let resource = registry.find(&target.group, &target.version, &target.plural).cloned().ok_or_else(absent)?;

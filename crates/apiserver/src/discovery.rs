@@ -52,6 +52,7 @@ pub fn answer(
         },
         Document::GroupVersion { group, version } => match resources(&registry, group, version) {
             Some(document) => document,
+            None if registry.group(group).is_some() => return Err(crate::call::not_served()),
             None => return Ok(Answer::Absent),
         },
         Document::Version => version(),
@@ -64,6 +65,9 @@ pub fn answer(
         Document::Health(_) => return Ok(Answer::Text { code: StatusCode::OK, body: "ok".into() }),
         _ => return Ok(Answer::Absent),
     };
+    if matches!(document, Document::OpenApiV3) {
+        return Ok(Answer::Raw { content_type: "text/plain; charset=utf-8", body: to_bytes(&body) });
+    }
     if aggregated && matches!(document, Document::CoreVersions | Document::Groups) {
         // Clients take the form from the content type.
         let content_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -164,18 +168,14 @@ fn group_discovery(registry: &Registry, group: &Group) -> Value {
             json!({ "version": &**version, "resources": resources, "freshness": "Current" })
         })
         .collect();
-    let mut metadata = json!({ "creationTimestamp": null });
-    if !group.name.is_empty() {
-        metadata["name"] = group.name.as_ref().into();
-    }
+    let metadata = if group.name.is_empty() { json!({}) } else { json!({ "name": &*group.name }) };
     json!({ "metadata": metadata, "versions": versions })
 }
 
 fn resource_discovery(resource: &Resource) -> Value {
-    let kind = |group: &str, version: &str, kind: &str| json!({ "group": group, "version": version, "kind": kind });
     let mut document = json!({
         "resource": &*resource.plural,
-        "responseKind": kind(&resource.group, &resource.version, &resource.kind),
+        "responseKind": response_kind(resource, "", "", &resource.kind),
         "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
         "singularResource": &*resource.singular,
         "verbs": texts(&resource.verbs),
@@ -188,11 +188,19 @@ fn resource_discovery(resource: &Resource) -> Value {
     }
     if !resource.subresources.is_empty() {
         let parts = resource.subresources.iter().map(|part| {
-            let (group, version) =
-                if part.version.is_empty() { (&*resource.group, &*resource.version) } else { (&*part.group, &*part.version) };
-            json!({ "subresource": &*part.name, "responseKind": kind(group, version, &part.kind), "verbs": texts(&part.verbs) })
+            let kind = response_kind(resource, &part.group, &part.version, &part.kind);
+            json!({ "subresource": &*part.name, "responseKind": kind, "verbs": texts(&part.verbs) })
         });
         document["subresources"] = parts.collect();
     }
     document
+}
+
+/// The real server leaves out group and version of its own kinds where they are those of the document.
+fn response_kind(resource: &Resource, group: &str, version: &str, kind: &str) -> Value {
+    let (group, version) = match (version.is_empty(), resource.custom()) {
+        (true, Some(_)) => (&*resource.group, &*resource.version),
+        _ => (group, version),
+    };
+    json!({ "group": group, "version": version, "kind": kind })
 }

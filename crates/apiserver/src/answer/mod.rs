@@ -119,7 +119,11 @@ impl List {
     fn render(self, accepted: Accepted) -> Response<Body> {
         match accepted.form {
             Form::Table => {
-                let table = table::of_list(&self.resource, &self.items, self.metadata());
+                let mut metadata = self.metadata();
+                if self.continue_token.is_none() {
+                    crate::object::as_object(&mut metadata).remove("continue");
+                }
+                let table = table::of_list(&self.resource, &self.items, metadata);
                 encoded(StatusCode::OK, to_bytes(&table), accepted.encoding)
             }
             Form::PartialMetadataList => {

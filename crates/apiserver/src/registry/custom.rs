@@ -26,8 +26,10 @@ pub struct Custom {
     pub rules: kube_cel::CompiledSchema,
     /// Whether any place of the schema has a rule.
     pub has_rules: bool,
-    /// Whether any place of the schema has a default.
-    pub has_defaults: bool,
+    /// The revision of the definition that this was read from.
+    pub since: u64,
+    /// What to tell everybody who uses this version.
+    pub warning: Option<String>,
     /// The schema as it was given, for OpenAPI.
     pub open_api: Value,
     pub printer_columns: Vec<PrinterColumn>,
@@ -91,7 +93,8 @@ fn resource(definition: &Value, version: &Value, schema: Root, storage: &str, al
         checks: Checks::new(&open_api),
         rules: kube_cel::compile_schema(&open_api),
         has_rules: mentions(&open_api, "x-kubernetes-validations"),
-        has_defaults: mentions(&open_api, "default"),
+        since: definition.meta_str("resourceVersion").parse().unwrap_or_default(),
+        warning: warning(version, &api_version, &kind),
         open_api,
         printer_columns: printer_columns(version).map(|column| PrinterColumn { json_path: text(column, "/jsonPath").into() }).collect(),
         selectable: selectable(version),
@@ -120,6 +123,12 @@ fn resource(definition: &Value, version: &Value, schema: Root, storage: &str, al
         kind,
         backing: Backing::Custom(Arc::new(custom)),
     }
+}
+
+fn warning(version: &Value, api_version: &str, kind: &str) -> Option<String> {
+    let deprecated = version.get("deprecated").and_then(Value::as_bool).unwrap_or_default();
+    let given = version.get("deprecationWarning").and_then(Value::as_str);
+    deprecated.then(|| given.map_or_else(|| format!("{api_version} {kind} is deprecated"), str::to_owned))
 }
 
 fn scale(scale: &Value) -> Scale {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Backing, Resource};
 use crate::{
-    object::{Object, text},
+    object::{Object, as_object, text},
     schema,
     store::{Draft, Stored, Tags},
 };
@@ -14,7 +14,7 @@ use crate::{
 impl Resource {
     /// The stored object in this version.
     pub fn present(&self, stored: &Stored) -> Bytes {
-        if stored.body().starts_with(&self.head) && !self.fills_on_read() {
+        if stored.body().starts_with(&self.head) && !self.is_older(stored) {
             return stored.bytes();
         }
         write(&self.head, &self.read(stored)).into()
@@ -36,21 +36,24 @@ impl Resource {
     /// The stored object in this version, to be worked on.
     pub fn read(&self, stored: &Stored) -> Value {
         let mut object: Value = serde_json::from_slice(stored.body()).unwrap_or_default();
-        if text(&object, "/apiVersion") != &*self.api_version {
-            object["apiVersion"] = self.api_version.as_ref().into();
+        let converted = text(&object, "/apiVersion") != &*self.api_version;
+        if converted {
+            as_object(&mut object).insert("apiVersion".into(), self.api_version.as_ref().into());
             if let Backing::Builtin(rules) = &self.backing {
                 (rules.from_stored)(&mut object);
             }
         }
-        if self.fills_on_read() {
+        if self.custom().is_some() && (converted || self.is_older(stored)) {
+            schema::prune::prune(&mut object, self.schema.schema());
             schema::default::fill(&mut object, self.schema.schema());
         }
         object
     }
 
-    /// Defaults that came with a later version of a definition show in objects that are older.
-    fn fills_on_read(&self) -> bool {
-        self.custom().is_some_and(|custom| custom.has_defaults)
+    /// Whether the object was written before the definition had its present schema: what that dropped or filled in
+    /// shows in old objects too.
+    fn is_older(&self, stored: &Stored) -> bool {
+        self.custom().is_some_and(|custom| stored.revision() < custom.since)
     }
 
     /// The version in which objects are stored.
@@ -66,7 +69,7 @@ impl Resource {
         let mut object = object.clone();
         object.set_meta("resourceVersion", revision.to_string());
         if self.storage_api_version() != &*self.api_version {
-            object["apiVersion"] = self.storage_api_version().into();
+            as_object(&mut object).insert("apiVersion".into(), self.storage_api_version().into());
             if let Backing::Builtin(rules) = &self.backing {
                 (rules.to_stored)(&mut object);
             }

@@ -35,9 +35,10 @@ impl Checks {
         if value.is_null() && flag(schema, "nullable") {
             return;
         }
-        if let Some(error) = wrong_type(value, schema, path) {
+        let wrong = wrong_type(value, schema, path);
+        if !wrong.is_empty() {
             // Nothing below a value of the wrong type can be judged.
-            errors.push(error);
+            errors.extend(wrong);
             return;
         }
         self.combined(value, schema, path, errors);
@@ -71,7 +72,8 @@ impl Checks {
         if let Some(format) = schema.get("format").and_then(Value::as_str)
             && !formats::fits(format, text)
         {
-            errors.push(invalid(path, text, format!("must be of type {format}: {text:?}")));
+            let problem = Problem::TypeInvalid;
+            errors.push(Error { problem, ..invalid(path, text, format!("must be of type {format}: {text:?}")) });
         }
     }
 
@@ -135,9 +137,7 @@ impl Checks {
             self.walk(value, schema, path, &mut below);
             below
         };
-        // The real server sets the name of the place in quotes, and says `<nil>` for the whole object.
-        let place = if path.is_empty() { "<nil>".to_owned() } else { path.to_owned() };
-        let refuse = |what: &str| Error::invalid(place.clone(), shown(value), format!("{path:?} {what}"));
+        let refuse = |what: &str| nowhere(format!("{path:?} {what}"));
         if let Some(any) = branches("anyOf") {
             let outcomes: Vec<Vec<Error>> = any.iter().map(passes).collect();
             if !outcomes.iter().any(Vec::is_empty) {
@@ -179,12 +179,12 @@ fn best(outcomes: Vec<Vec<Error>>) -> Vec<Error> {
     outcomes.into_iter().min_by_key(Vec::len).unwrap_or_default()
 }
 
-fn wrong_type(value: &Value, schema: &Value, path: &str) -> Option<Error> {
+fn wrong_type(value: &Value, schema: &Value, path: &str) -> Vec<Error> {
     if flag(schema, "x-kubernetes-int-or-string") {
         let fits = value.is_string() || is_integer(value);
-        return (!fits).then(|| type_error(path, value, "integer,string"));
+        return if fits { Vec::new() } else { vec![type_error(path, value, "integer,string")] };
     }
-    let wanted = schema.get("type").and_then(Value::as_str)?;
+    let Some(wanted) = schema.get("type").and_then(Value::as_str) else { return Vec::new() };
     let fits = match wanted {
         "object" => value.is_object(),
         "array" => value.is_array(),
@@ -194,7 +194,14 @@ fn wrong_type(value: &Value, schema: &Value, path: &str) -> Option<Error> {
         "number" => value.is_number(),
         _ => true,
     };
-    if fits { integer_range(value, schema, path) } else { Some(type_error(path, value, wanted)) }
+    if fits {
+        return integer_range(value, schema, path).into_iter().collect();
+    }
+    let mut errors = vec![type_error(path, value, wanted)];
+    if wanted == "integer" && value.is_number() {
+        errors.push(nowhere(format!("Checked value must be of type integer (default format) in {path}")));
+    }
+    errors
 }
 
 fn type_error(path: &str, value: &Value, wanted: &str) -> Error {
@@ -207,7 +214,7 @@ fn integer_range(value: &Value, schema: &Value, path: &str) -> Option<Error> {
     let format = schema.get("format").and_then(Value::as_str)?;
     let number = value.as_i64()?;
     let out = format == "int32" && i32::try_from(number).is_err();
-    out.then(|| Error::invalid(path, value.clone(), format!("Checked value must be of type integer with format {format} in {path}")))
+    out.then(|| nowhere(format!("Checked value must be of type integer with format {format} in {path}")))
 }
 
 fn is_integer(value: &Value) -> bool {
@@ -266,9 +273,9 @@ fn invalid(path: &str, value: impl Into<Value>, what: String) -> Error {
     Error { problem: Problem::Invalid, ..Error::invalid(path, value, format!("{path} in body {what}")) }
 }
 
-/// Objects and lists are shown as they are in messages of combined schemas.
-fn shown(value: &Value) -> Value {
-    value.clone()
+/// An error for which the real server has lost the place.
+fn nowhere(what: String) -> Error {
+    Error::invalid("<nil>", "", what)
 }
 
 fn has_duplicates(list: &[Value]) -> bool {

@@ -6,7 +6,7 @@ use http::StatusCode;
 
 use crate::{
     answer::{Answer, to_bytes},
-    call::{Call, not_allowed},
+    call::Call,
     decode,
     object::Object,
     status::Status,
@@ -15,9 +15,6 @@ use crate::{
 };
 
 pub async fn run(call: &mut Call, body: &Bytes) -> Result<Answer, Status> {
-    if call.resource.namespaced && call.target.namespace.is_none() {
-        return Err(not_allowed());
-    }
     call.options.check_write("CreateOptions")?;
     let read = decode::read(&call.headers, body, &call.resource.kind)?;
     let mut object = decode::object(&call.resource.clone(), read, call.options.field_validation(), &mut call.warnings)?;

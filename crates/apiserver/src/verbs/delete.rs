@@ -9,7 +9,7 @@ use super::read;
 use crate::{
     admission::{self, Operation, Review},
     answer::{Answer, List, to_bytes},
-    call::{Call, not_allowed},
+    call::Call,
     decode,
     field::Error,
     hooks,
@@ -68,9 +68,6 @@ pub async fn one(call: &mut Call, body: &Bytes) -> Result<Answer, Status> {
 
 /// Deletes everything that the selectors ask for, one after the other.
 pub async fn collection(call: &mut Call, body: &Bytes) -> Result<Answer, Status> {
-    if call.resource.namespaced && call.target.namespace.is_none() {
-        return Err(not_allowed());
-    }
     let wish = wish(call, body)?;
     read::check(&call.options)?;
     read::check_fields(&call.resource, &call.options)?;

@@ -123,6 +123,11 @@ fn of(object: &Value, paths: &Paths) -> Value {
 fn scaled(call: &Call, old: &Value, scale: &Value, paths: &Paths) -> Result<Value, Status> {
     let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or_default();
     if replicas < 0 {
+        if call.resource.custom().is_some() {
+            let field = paths.spec.replace('/', ".");
+            let error = Error::invalid(field, replicas, "should be a non-negative integer");
+            return Err(Status::invalid(&call.resource.group, &call.resource.kind, call.name(), &[error]));
+        }
         let error = Error::invalid("spec.replicas", replicas, "must be greater than or equal to 0");
         return Err(Status::invalid("autoscaling", "Scale", call.name(), &[error]));
     }
@@ -138,6 +143,14 @@ fn timeless(mut object: Value) -> Value {
         if entry.get("subresource").and_then(Value::as_str) == Some("scale") {
             entry.remove("time");
         }
+    }
+    // Those without a time come first among the updates.
+    let managers = object.meta_mut().get_mut("managedFields").and_then(Value::as_array_mut);
+    if let Some(managers) = managers {
+        managers.sort_by_key(|entry| {
+            let updates = entry.get("operation").and_then(Value::as_str) != Some("Apply");
+            (updates, entry.get("time").and_then(Value::as_str).map(str::to_owned))
+        });
     }
     object
 }

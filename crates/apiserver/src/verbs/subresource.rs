@@ -14,7 +14,7 @@ use crate::{
 pub async fn run(call: &mut Call, part: &str, body: Bytes) -> Result<Answer, Status> {
     let resource = call.resource.clone();
     let Some(subresource) = resource.subresource(part) else {
-        return Err(if resource.custom().is_some() { Status::no_such_page() } else { not_served() });
+        return Err(if resource.custom().is_some() { call.not_found() } else { not_served() });
     };
     let verb = call.target.verb(&call.method, &call.options);
     if !subresource.verbs.iter().any(|one| &**one == verb) {
