@@ -104,6 +104,7 @@ impl Call {
         }
         let verb = self.target.verb(&self.method, &self.options);
         let misplaced = (self.method == Method::POST && self.target.name.is_some())
+            || (matches!(verb, "update" | "patch") && self.target.name.is_none())
             || (self.resource.namespaced && self.target.namespace.is_none() && !matches!(verb, "list" | "watch" | "get"));
         if misplaced && self.resource.custom().is_some() {
             return Err(Status::no_such_page());

@@ -27,6 +27,8 @@ const MOST_COMPLAINTS: usize = 100;
 pub struct Read {
     pub value: Value,
     pub duplicates: Vec<String>,
+    /// The bytes, if they are JSON: complaints come in the order of the document.
+    pub body: Bytes,
 }
 
 /// The media type of the body. None at all means JSON.
@@ -40,20 +42,20 @@ pub fn media_type(headers: &HeaderMap) -> String {
 pub fn read(headers: &HeaderMap, body: &Bytes, kind: &str) -> Result<Read, Status> {
     match media_type(headers).as_str() {
         "application/json" => read_json(body, kind),
-        "application/yaml" => Ok(Read { value: yaml(body)?, duplicates: Vec::new() }),
+        "application/yaml" => Ok(Read { value: yaml(body)?, duplicates: Vec::new(), body: Bytes::new() }),
         _ => Err(Status::unsupported_media_type(&MEDIA_TYPES)),
     }
 }
 
 fn read_json(body: &Bytes, kind: &str) -> Result<Read, Status> {
     let json::Document { value, duplicates } = json::parse(body).map_err(|error| {
-        let shown = if body.is_empty() { "<empty>".into() } else { String::from_utf8_lossy(body.get(..body.len().min(512)).unwrap_or_default()) };
+        let shown = summary(body);
         let why = go::syntax_error(body, &error);
         Status::bad_request(format!(
             "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} ({shown})"
         ))
     })?;
-    Ok(Read { value, duplicates })
+    Ok(Read { value, duplicates, body: body.clone() })
 }
 
 pub fn yaml(body: &Bytes) -> Result<Value, Status> {
@@ -78,10 +80,10 @@ pub fn object(
     validation: FieldValidation,
     warnings: &mut Vec<String>,
 ) -> Result<Value, Status> {
-    let Read { mut value, duplicates } = read;
-    identify(resource, &mut value)?;
+    let Read { mut value, duplicates, body } = read;
+    identify(resource, &mut value, &body)?;
     let unknown = fit(resource, &mut value).map_err(|why| unfit(resource, &why))?;
-    let complaints = complaints(resource, &unknown, &duplicates);
+    let complaints = complaints(resource, &unknown, &duplicates, &body);
     match validation {
         _ if complaints.is_empty() => {}
         FieldValidation::Ignore => {}
@@ -94,14 +96,41 @@ pub fn object(
     Ok(value)
 }
 
-/// What is said about fields that the kind does not have, or that came twice.
-pub fn complaints(resource: &Resource, unknown: &[String], duplicates: &[String]) -> Vec<String> {
-    let unknown = unknown.iter().map(|path| format!("unknown field {path:?}"));
-    let twice = duplicates.iter().map(|path| format!("duplicate field {path:?}"));
-    // The real server names what the decoder saw first: for custom resources that is the duplicates.
-    match resource.backing {
-        Backing::Builtin(_) => unknown.chain(twice).take(MOST_COMPLAINTS).collect(),
-        Backing::Custom(_) => twice.chain(unknown).take(MOST_COMPLAINTS).collect(),
+/// What is said about fields that the kind does not have, or that came twice, in the order of the document.
+pub fn complaints(resource: &Resource, unknown: &[String], duplicates: &[String], body: &[u8]) -> Vec<String> {
+    if unknown.is_empty() && duplicates.is_empty() {
+        return Vec::new();
+    }
+    let places = json::places(body);
+    let in_order = |paths: &[String]| {
+        let mut paths: Vec<String> = paths.to_vec();
+        paths.sort_by_key(|path| places.get(path).copied());
+        paths
+    };
+    let word = |path: &String| {
+        let what = if duplicates.contains(path) { "duplicate" } else { "unknown" };
+        format!("{what} field {path:?}")
+    };
+    // Two decoders read a custom resource: the first sees what comes twice, the second what is unknown.
+    let paths = match resource.backing {
+        Backing::Builtin(_) => in_order(&[unknown, duplicates].concat()),
+        Backing::Custom(_) => [in_order(duplicates), in_order(unknown)].concat(),
+    };
+    paths.iter().map(word).take(MOST_COMPLAINTS).collect()
+}
+
+/// The beginning of a body, for messages.
+fn summary(body: &[u8]) -> String {
+    const SHOWN: usize = 30;
+    match body.get(..SHOWN) {
+        _ if body.is_empty() => "<empty>".to_owned(),
+        // What does not look like an object is shown in hexadecimal.
+        start if body.first() != Some(&b'{') => {
+            let hex: String = start.unwrap_or(body).iter().map(|byte| format!("{byte:02x}")).collect();
+            if body.len() > SHOWN { format!("{hex} ...") } else { hex }
+        }
+        Some(start) if body.len() > SHOWN => format!("{} ...", String::from_utf8_lossy(start)),
+        _ => String::from_utf8_lossy(body).into_owned(),
     }
 }
 
@@ -154,12 +183,12 @@ pub fn fill(resource: &Resource, value: &mut Value) {
 }
 
 /// Checks `apiVersion` and `kind`.
-fn identify(resource: &Resource, value: &mut Value) -> Result<(), Status> {
-    let shown = value.to_string();
+fn identify(resource: &Resource, value: &mut Value, body: &[u8]) -> Result<(), Status> {
+    let (shown, short) = (value.to_string(), summary(body));
     if !value.is_object() {
         let found = go::json_name(value);
         return Err(Status::bad_request(format!(
-            "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }} ({shown})",
+            "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }} ({short})",
             resource.kind
         )));
     }
@@ -169,13 +198,13 @@ fn identify(resource: &Resource, value: &mut Value) -> Result<(), Status> {
         Backing::Custom(_) => {
             if kind.is_empty() {
                 return Err(Status::bad_request(format!(
-                    "the object provided is unrecognized (must be of type {}): Object 'Kind' is missing in '{shown}' ({shown})",
+                    "the object provided is unrecognized (must be of type {}): Object 'Kind' is missing in '{shown}' ({short})",
                     resource.kind
                 )));
             }
             if api_version.is_empty() {
                 return Err(Status::bad_request(format!(
-                    "the object provided is unrecognized (must be of type {}): Object 'apiVersion' is missing in '{shown}' ({shown})",
+                    "the object provided is unrecognized (must be of type {}): Object 'apiVersion' is missing in '{shown}' ({short})",
                     resource.kind
                 )));
             }
@@ -208,8 +237,7 @@ fn builtin_identity(resource: &Resource, api_version: &str, kind: &str) -> Resul
     let (group, version) = found_version.rsplit_once('/').unwrap_or(("", found_version));
     if builtins().kind(group, version, found_kind).is_none() {
         return Err(Status::bad_request(format!(
-            "{wanted_kind} in version {:?} cannot be handled as a {wanted_kind}: no kind {found_kind:?} is registered for version {found_version:?} in scheme \"pkg/runtime/scheme.go:111\"",
-            resource.version
+            "{found_kind} in version {version:?} cannot be handled as a {wanted_kind}: no kind {found_kind:?} is registered for version {found_version:?} in scheme \"pkg/runtime/scheme.go:111\""
         )));
     }
     Err(Status::bad_request(format!(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! JSON as the real server reads it: numbers that are whole become integers, and a field that comes twice is noticed.
 
-use std::{cell::RefCell, fmt};
+use std::{cell::RefCell, collections::HashMap, fmt};
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -23,8 +23,19 @@ pub fn parse(bytes: &[u8]) -> Result<Document, serde_json::Error> {
     Ok(Document { value, duplicates: notes.into_inner().duplicates })
 }
 
+/// Where each field comes in a document: its path, and a number that grows from start to end. A field that comes twice
+/// has the place of the second time.
+pub fn places(bytes: &[u8]) -> HashMap<String, usize> {
+    let notes = RefCell::new(Notes { places: Some(HashMap::new()), ..Notes::default() });
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let _ = Seed(&notes).deserialize(&mut deserializer);
+    notes.into_inner().places.unwrap_or_default()
+}
+
 #[derive(Default)]
 struct Notes {
+    /// Only filled in when asked for.
+    places: Option<HashMap<String, usize>>,
     path: String,
     duplicates: Vec<String>,
 }
@@ -92,6 +103,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
         while let Some(key) = access.next_key::<String>()? {
             let dot = if self.0.try_borrow().map_err(A::Error::custom)?.path.is_empty() { "" } else { "." };
             let mark = self.enter(format_args!("{dot}{key}"));
+            self.mark_place();
             let value = access.next_value_seed(Seed(self.0))?;
             if map.insert(key, value).is_some() {
                 let mut notes = self.0.borrow_mut();
@@ -113,6 +125,15 @@ impl Seed<'_> {
         let mark = notes.path.len();
         let _ = fmt::Write::write_fmt(&mut notes.path, step);
         mark
+    }
+
+    fn mark_place(&self) {
+        let notes = &mut *self.0.borrow_mut();
+        if let Some(places) = &mut notes.places {
+            // A path that is there already keeps the number from being unique, not from growing.
+            let next = places.len() + 1;
+            places.insert(notes.path.clone(), next);
+        }
     }
 
     fn leave(&self, mark: usize) {

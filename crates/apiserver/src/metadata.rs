@@ -139,13 +139,6 @@ pub fn check_update(new: &Value, old: &Value) -> Vec<Error> {
             errors.push(Error::forbidden("metadata.finalizers", why));
         }
     }
-    errors.extend(immutable(new, old));
-    errors
-}
-
-/// Fields of metadata that never change.
-pub fn immutable(new: &Value, old: &Value) -> Vec<Error> {
-    let mut errors = Vec::new();
     let immutable = |field: &str, errors: &mut Vec<Error>| {
         let of = |object: &Value| object.meta().and_then(|meta| meta.get(field)).cloned().unwrap_or_default();
         if of(new) != of(old) {

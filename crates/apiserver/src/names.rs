@@ -35,7 +35,7 @@ fn is_qualified_part(text: &str) -> bool {
 pub fn subdomain(text: &str) -> Problems {
     let mut problems = Vec::new();
     if text.len() > 253 {
-        problems.push(too_long(253));
+        problems.push("must be no more than 253 characters".to_owned());
     }
     if !text.split('.').all(is_label) {
         problems.push(SUBDOMAIN.to_owned());

@@ -134,7 +134,13 @@ impl Status {
 
     /// Fields of the object are not acceptable.
     pub fn invalid(group: &str, kind: &str, name: &str, errors: &[crate::field::Error]) -> Self {
-        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        // The same thing said twice is one text, but two causes.
+        let mut texts: Vec<String> = Vec::new();
+        for text in errors.iter().map(ToString::to_string) {
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
         let list = match texts.as_slice() {
             [] => "<nil>".to_owned(),
             [one] => one.clone(),

@@ -332,7 +332,7 @@ fn check_update(call: &Call, new: &Value, old: &Value, subresource: &str) -> Res
     let resource = &call.resource;
     let mut errors = metadata::check_update(new, old);
     // Twice, as in the real server, where two layers check this and neither knows of the other.
-    errors.extend(metadata::immutable(new, old));
+    errors.extend(metadata::check_update(new, old));
     match &resource.backing {
         Backing::Builtin(rules) => {
             errors.extend(metadata::check(new, resource.namespaced, |_| Vec::new()));

@@ -9,6 +9,7 @@ mod limits;
 mod pods;
 mod quota;
 mod resources;
+mod security;
 mod storage;
 
 use serde_json::Value;
@@ -62,6 +63,7 @@ pub async fn validate(call: &mut Call, review: &Review<'_>) -> Result<(), Status
     }
     limits::validate(call, review)?;
     accounts::validate(call, review)?;
+    security::validate(call, review)?;
     pods::check_default_priority(call, review)?;
     pods::check_overhead(call, review)?;
     storage::check_resize(call, review)?;

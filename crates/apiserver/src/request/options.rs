@@ -100,7 +100,7 @@ impl Options {
         if let Some(validation) = self.field_validation.as_deref()
             && !["Ignore", "Warn", "Strict"].contains(&validation)
         {
-            errors.push(field::Error::not_supported("fieldValidation", validation, &["Ignore", "Strict", "Warn"]));
+            errors.push(field::Error::not_supported("fieldValidation", validation, &["", "Ignore", "Strict", "Warn"]));
         }
         refuse(kind, &errors)
     }

@@ -52,7 +52,7 @@ pub async fn part(call: &mut Call, body: &Bytes, subresource: &str) -> Result<An
         // A patch may carry a condition: the version that it is meant for.
         let version = new.meta_str("resourceVersion");
         if !version.is_empty() && version != old.meta_str("resourceVersion") {
-            check_version(call, version)?;
+            check_version(version)?;
             return Err(Status::modified(&call.resource.group, &call.resource.plural, call.name()));
         }
         match write::replace(call, &stored, &old, new, subresource).await {
@@ -119,7 +119,7 @@ fn change_object(call: &mut Call, old: &Value, change: &Change, subresource: &st
         Status::invalid("", "", "", &[error])
     };
     let unknown = decode::fit(&resource, &mut new).map_err(&unfit)?;
-    let complaints = decode::complaints(&resource, &unknown, &[]);
+    let complaints = decode::complaints(&resource, &unknown, &[], shown.as_bytes());
     match call.options.field_validation() {
         _ if complaints.is_empty() => {}
         FieldValidation::Ignore => {}

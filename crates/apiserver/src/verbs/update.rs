@@ -99,7 +99,7 @@ pub fn check_condition(call: &Call, new: &Value, old: &Value) -> Result<(), Stat
         let error = Error::invalid("metadata.resourceVersion", 0, "must be specified for an update");
         return Err(Status::invalid(&resource.group, &resource.plural, call.name(), &[error]));
     }
-    check_version(call, version)?;
+    check_version(version)?;
     if version != old.meta_str("resourceVersion") {
         return Err(Status::modified(&resource.group, &resource.plural, call.name()));
     }
@@ -107,13 +107,12 @@ pub fn check_condition(call: &Call, new: &Value, old: &Value) -> Result<(), Stat
 }
 
 /// Refuses a version that is no number.
-pub fn check_version(call: &Call, version: &str) -> Result<(), Status> {
+pub fn check_version(version: &str) -> Result<(), Status> {
     if version.parse::<u64>().is_ok() {
         return Ok(());
     }
     let why = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
-    let error = Error::invalid("metadata.resourceVersion", version, why);
-    Err(Status::invalid(&call.resource.group, &call.resource.plural, call.name(), &[error]))
+    Err(Status::new(StatusCode::INTERNAL_SERVER_ERROR, "", why))
 }
 
 /// The key under which the real server would keep the object.
