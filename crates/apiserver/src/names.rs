@@ -47,7 +47,7 @@ pub fn subdomain(text: &str) -> Problems {
 pub fn label(text: &str) -> Problems {
     let mut problems = Vec::new();
     if text.len() > 63 {
-        problems.push(too_long(63));
+        problems.push("must be no more than 63 characters".to_owned());
     }
     if !is_label(text) {
         // A text that is a subdomain only fails because of its dots.
@@ -64,7 +64,7 @@ pub fn label(text: &str) -> Problems {
 pub fn label_1035(text: &str) -> Problems {
     let mut problems = Vec::new();
     if text.len() > 63 {
-        problems.push(too_long(63));
+        problems.push("must be no more than 63 characters".to_owned());
     }
     if !is_label(text) || !text.bytes().next().is_some_and(|b| b.is_ascii_lowercase()) {
         problems.push(LABEL_1035.to_owned());
