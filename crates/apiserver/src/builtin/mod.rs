@@ -175,14 +175,26 @@ impl Builtins {
         Root::new(self.types.clone(), id)
     }
 
-    /// Brings an object of a built-in kind into the form in which the real server keeps it: what is absent and has a
-    /// default is filled in, zero values that mean "absent" go, quantities and times are written the one way.
+    /// Brings a new object of a built-in kind into the form in which the real server keeps it.
     ///
-    /// Left to the caller: names, addresses and ports that are allocated, and all of the object's own metadata.
+    /// Left to the caller: names, addresses and ports that are allocated, and the object's own metadata.
     pub fn complete(&self, group: &str, version: &str, kind: &str, object: &mut Value) {
+        self.fill(group, version, kind, object);
+        self.begin(group, version, kind, object);
+    }
+
+    /// What happens to every object that is read: what is absent and has a default is filled in, zero values that mean
+    /// "absent" go, quantities and times are written the one way. Whoever wrote the object owns these fields.
+    pub fn fill(&self, group: &str, version: &str, kind: &str, object: &mut Value) {
         if let Some(root) = self.kind(group, version, kind) {
             defaults::complete(self, &GroupVersionKind::new(group, version, kind), root, object);
         }
+    }
+
+    /// What happens to an object when it is created, after its managers are known: nobody owns these fields. The uid has
+    /// to be there.
+    pub fn begin(&self, group: &str, version: &str, kind: &str, object: &mut Value) {
+        conditional::create(&GroupVersionKind::new(group, version, kind), object);
     }
 }
 

@@ -155,3 +155,28 @@ fn times_and_text_data_are_rewritten() {
     assert_eq!((&secret["data"], &secret["type"]), (&json!({ "a": "Yg==" }), &json!("Opaque")));
     assert_eq!(secret.get("stringData"), None);
 }
+
+#[test]
+fn a_status_is_written_as_go_writes_it() {
+    let status =
+        json!({ "replicas": 0, "readyReplicas": 0, "conditions": [{ "type": "Available", "status": "True" }] });
+    let set = completed("apps/v1/ReplicaSet", json!({ "status": status }));
+    let condition = json!({ "type": "Available", "status": "True", "lastTransitionTime": null });
+    assert_eq!(set["status"], json!({ "replicas": 0, "conditions": [condition] }));
+    let pod = completed(
+        "/v1/Pod",
+        json!({ "spec": {}, "status": { "podIP": "10.0.0.1", "podIPs": [{ "ip": "10.0.0.2" }] } }),
+    );
+    assert_eq!(pod["status"]["podIPs"], json!([{ "ip": "10.0.0.1" }]));
+    let node = completed("/v1/Node", json!({ "status": { "capacity": { "cpu": "1000m" } } }));
+    assert_eq!(node["status"]["allocatable"], json!({ "cpu": "1" }));
+}
+
+#[test]
+fn what_begins_with_an_object_is_apart_from_its_defaults() {
+    let mut service = json!({ "spec": { "clusterIP": "None" } });
+    builtins().fill("", "v1", "Service", &mut service);
+    assert!(service["spec"].get("ipFamilies").is_none() && service["spec"]["type"] == json!("ClusterIP"));
+    builtins().begin("", "v1", "Service", &mut service);
+    assert_eq!(service["spec"]["ipFamilies"], json!(["IPv4", "IPv6"]));
+}

@@ -9,15 +9,16 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow};
 use bivouac_apiserver::builtin::{Builtins, GroupVersionKind, Place};
 use bivouac_apiserver::schema::{Schema, Shape};
+use http::Method;
 use serde_json::{Map, Value};
 
 use super::read::{Server, text};
 
 /// Depends on who asks and when, or on other fields in a way that samples cannot show.
-const NOT_LEARNED: [&str; 26] = [
+const NOT_LEARNED: [&str; 31] = [
     "CertificateSigningRequestSpec.extra",
     "CertificateSigningRequestSpec.groups",
     "CertificateSigningRequestSpec.uid",
@@ -35,7 +36,12 @@ const NOT_LEARNED: [&str; 26] = [
     "ImageVolumeSource.pullPolicy",
     "JobSpec.parallelism",
     "JobSpec.selector",
+    "LoadBalancerIngress.ipMode",
+    "NamespaceSpec.finalizers",
+    "PersistentVolumeClaimSpec.dataSource",
+    "PersistentVolumeClaimSpec.dataSourceRef",
     "PersistentVolumeStatus.lastPhaseTransitionTime",
+    "PodStatus.conditions",
     "PodStatus.phase",
     "PodStatus.qosClass",
     "PodTemplateSpec.metadata",
@@ -46,9 +52,12 @@ const NOT_LEARNED: [&str; 26] = [
     "ServiceSpec.healthCheckNodePort",
 ];
 
-/// An object, where it is created, and what the server made of it.
+/// An object, how it is written, and what the server made of it.
 pub struct Sample {
+    pub method: Method,
     pub path: String,
+    /// Whether it shows the status or the rest.
+    pub status: bool,
     pub of: GroupVersionKind,
     pub given: Value,
     pub answer: Value,
@@ -85,19 +94,39 @@ pub async fn ask(server: &Server, known: &Builtins, samples: Vec<Value>) -> Resu
         let root = if group.is_empty() { "/api" } else { "/apis/" };
         let namespace = if resource.namespaced { "/namespaces/default" } else { "" };
         let path = format!("{root}{group}/{version}{namespace}/{}", resource.plural);
-        match server.try_create(&path, &given).await? {
-            Ok(answer) => asked.push(Sample { path, of, given, answer }),
-            Err(message) => bail!("a sample is refused: {message}"),
-        }
+        asked.push(one(server, path, of, given).await?);
     }
     Ok(asked)
+}
+
+/// A sample with a status is created for good, because only what exists has a status.
+async fn one(server: &Server, path: String, of: GroupVersionKind, mut given: Value) -> Result<Sample> {
+    let status = given.as_object_mut().and_then(|fields| fields.remove("status"));
+    let dry = format!("{path}?dryRun=All");
+    let (method, path) = match &status {
+        None => (Method::POST, dry),
+        Some(status) => {
+            given = accepted(server.write(Method::POST, &path, &given).await?)?;
+            let name = given.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+            if let Some(fields) = given.as_object_mut() {
+                fields.insert("status".to_owned(), status.clone());
+            }
+            (Method::PUT, format!("{path}/{name}/status?dryRun=All"))
+        }
+    };
+    let answer = accepted(server.write(method.clone(), &path, &given).await?)?;
+    Ok(Sample { method, path, status: status.is_some(), of, given, answer })
+}
+
+fn accepted(answer: std::result::Result<Value, String>) -> Result<Value> {
+    answer.map_err(|message| anyhow!("a sample is refused: {message}"))
 }
 
 pub fn rules(known: &Builtins, samples: &[Sample]) -> Learned {
     let mut seen = BTreeMap::<Key, Vec<Sight<'_>>>::new();
     for sample in samples {
         let Some(root) = known.kind(&sample.of.group, &sample.of.version, &sample.of.kind) else { continue };
-        let mut eye = Eye { known, of: &sample.of, path: Vec::new(), seen: &mut seen };
+        let mut eye = Eye { known, status: sample.status, of: &sample.of, path: Vec::new(), seen: &mut seen };
         eye.look(known.types.at(root), &sample.given, &sample.answer);
     }
     let mut learned = Learned::default();
@@ -149,6 +178,7 @@ static EMPTY: LazyLock<Value> = LazyLock::new(|| Value::Object(Map::new()));
 /// Walks what was given and what came back side by side.
 struct Eye<'s, 'a> {
     known: &'s Builtins,
+    status: bool,
     of: &'a GroupVersionKind,
     path: Vec<Box<str>>,
     seen: &'s mut BTreeMap<Key, Vec<Sight<'a>>>,
@@ -160,7 +190,8 @@ impl<'a> Eye<'_, 'a> {
             (Shape::Struct(of), Value::Object(given), Value::Object(answer)) => {
                 for name in of.fields.keys() {
                     // An object's own metadata is the request's business.
-                    if self.path.is_empty() && **name == *"metadata" {
+                    let other = **name == *"metadata" || self.status && **name != *"status";
+                    if self.path.is_empty() && other {
                         continue;
                     }
                     let Some((_, inner)) = schema.field(name) else { continue };

@@ -35,7 +35,10 @@ pub async fn zero(server: &Server, known: &Builtins, samples: &[Sample]) -> Resu
     for sample in samples {
         let Some(root) = known.kind(&sample.of.group, &sample.of.version, &sample.of.kind) else { continue };
         let mut places = Vec::new();
-        find(known.types.at(root), &sample.given, &mut String::new(), &mut places);
+        match (sample.status, known.types.at(root).field("status"), sample.given.get("status")) {
+            (true, Some((_, schema)), Some(given)) => find(schema, given, &mut "/status".to_owned(), &mut places),
+            _ => find(known.types.at(root), &sample.given, &mut String::new(), &mut places),
+        }
         probes.extend(places.into_iter().filter_map(|place| Probe::new(sample, place)));
     }
     // Each field is asked once, in the first sample that can.
@@ -43,11 +46,12 @@ pub async fn zero(server: &Server, known: &Builtins, samples: &[Sample]) -> Resu
     probes.retain(|probe: &Probe<'_>| asked.insert((probe.ty.clone(), probe.field.clone())));
     eprintln!("gen: asking about {} zero values", probes.len());
     let answers = futures::stream::iter(probes).map(|probe| async move {
-        let answer = server.try_create(&probe.sample.path, &probe.given).await?;
+        let answer = server.write(probe.sample.method.clone(), &probe.sample.path, &probe.given).await?;
         // A default that is itself zero would look like one that was filled in again.
         let dropped = |answer: &Value| answer.pointer(&probe.place) != Some(&probe.zero);
-        let same =
-            answer.is_ok_and(|answer| dropped(&answer) && comparable(&answer) == comparable(&probe.sample.answer));
+        let same = answer.is_ok_and(|answer| {
+            dropped(&answer) && probe.sample.comparable(&answer) == probe.sample.comparable(&probe.sample.answer)
+        });
         anyhow::Ok(same.then_some((probe.ty, probe.field)))
     });
     let found: Vec<_> = answers.buffer_unordered(AT_ONCE).try_collect().await?;
@@ -58,26 +62,33 @@ pub async fn zero(server: &Server, known: &Builtins, samples: &[Sample]) -> Resu
     Ok(zero)
 }
 
-/// Metadata, and what is allocated or derived from the uid, is another in each answer.
-fn comparable(answer: &Value) -> Value {
-    let mut answer = answer.clone();
-    if let Some(fields) = answer.as_object_mut() {
-        fields.remove("metadata");
-    }
-    for path in [
-        "/spec/clusterIP",
-        "/spec/clusterIPs",
-        "/spec/ports",
-        "/spec/selector",
-        "/spec/template/metadata",
-        "/spec/healthCheckNodePort",
-        "/status",
-    ] {
-        if let Some(value) = answer.pointer_mut(path) {
-            *value = Value::Null;
+/// What is allocated or derived from the uid, and is another in each answer.
+const VOLATILE: [&str; 7] = [
+    "/spec/clusterIP",
+    "/spec/clusterIPs",
+    "/spec/healthCheckNodePort",
+    "/spec/ports",
+    "/spec/selector",
+    "/spec/template/metadata",
+    "/status",
+];
+
+impl Sample {
+    fn comparable(&self, answer: &Value) -> Value {
+        if self.status {
+            return answer.get("status").cloned().unwrap_or_default();
         }
+        let mut answer = answer.clone();
+        if let Some(fields) = answer.as_object_mut() {
+            fields.remove("metadata");
+        }
+        for path in VOLATILE {
+            if let Some(value) = answer.pointer_mut(path) {
+                *value = Value::Null;
+            }
+        }
+        answer
     }
-    answer
 }
 
 /// Where a zero value can go.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use bivouac_apiserver::builtin::{Column, Resource, Subresource};
+use http::Method;
 use kube::Client;
 use kube::client::Body;
 use serde_json::Value;
@@ -79,9 +80,14 @@ impl Server {
         serde_json::from_value(columns).with_context(|| format!("the columns of {path}"))
     }
 
-    /// What the server would make of this object; `Err` has its answer when it refuses.
-    pub async fn try_create(&self, path: &str, object: &Value) -> Result<std::result::Result<Value, String>> {
-        let request = http::Request::post(format!("{path}?dryRun=All")).header("Content-Type", "application/json");
+    /// What the server makes of this object; `Err` has its answer when it refuses.
+    pub async fn write(
+        &self,
+        method: Method,
+        path: &str,
+        object: &Value,
+    ) -> Result<std::result::Result<Value, String>> {
+        let request = http::Request::builder().method(method).uri(path).header("Content-Type", "application/json");
         // Some zero values make the server panic, which closes the connection: also a refusal.
         let answer = match self.0.send(request.body(Body::from(serde_json::to_vec(object)?))?).await {
             Ok(answer) => answer,

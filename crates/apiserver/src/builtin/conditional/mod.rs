@@ -17,6 +17,9 @@ pub(super) fn fields(name: &str, fields: &mut Fields) {
     match name.strip_prefix("io.k8s.api.").unwrap_or_default() {
         "core.v1.Container" | "core.v1.EphemeralContainer" => pods::pull_policy("image", "imagePullPolicy", fields),
         "core.v1.ImageVolumeSource" => pods::pull_policy("reference", "pullPolicy", fields),
+        "core.v1.PodStatus" => pods::addresses(fields),
+        "core.v1.NodeStatus" => copy(fields, "capacity", "allocatable"),
+        "core.v1.LoadBalancerIngress" if fields.contains_key("ip") => fill(fields, "ipMode", "VIP"),
         "core.v1.PodSpec" => pods::spec(fields),
         "core.v1.PodTemplateSpec" => fill(fields, "metadata", json!({})),
         "core.v1.Volume" => pods::volume(fields),
@@ -41,12 +44,24 @@ pub(super) fn fields(name: &str, fields: &mut Fields) {
 pub(super) fn kind(of: &GroupVersionKind, object: &mut Value) {
     match (&*of.group, &*of.kind) {
         ("", "Pod") => pods::pod(object),
-        ("", "PersistentVolumeClaim") => claim(object),
         ("", "ReplicationController") => workloads::labels(object),
         ("autoscaling", "HorizontalPodAutoscaler") => workloads::behavior(object),
         ("batch", "Job") => workloads::job(object),
         ("", "Namespace") => namespace(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object),
+        _ => {}
+    }
+}
+
+/// What is decided when the object is created, so that nobody owns it.
+pub(super) fn create(of: &GroupVersionKind, object: &mut Value) {
+    match (&*of.group, &*of.kind) {
+        ("", "Pod") => pods::begin(object),
+        ("", "Service") => services::families(object),
+        ("", "PersistentVolumeClaim") => claim(object),
+        ("", "Namespace") => finalizers(object),
+        ("batch", "Job") => workloads::select_own(object),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => stored_versions(object),
         _ => {}
     }
 }
@@ -59,6 +74,13 @@ fn text<'a>(fields: &'a Fields, name: &str) -> &'a str {
 fn fill(fields: &mut Fields, name: &str, value: impl Into<Value>) {
     if !fields.contains_key(name) {
         fields.insert(name.to_owned(), value.into());
+    }
+}
+
+/// Sets what is absent to what another field has.
+fn copy(fields: &mut Fields, from: &str, to: &str) {
+    if let Some(value) = fields.get(from).cloned() {
+        fill(fields, to, value);
     }
 }
 
@@ -121,15 +143,27 @@ fn namespace(object: &mut Value) {
     }
 }
 
+/// Who empties the namespace when it goes.
+fn finalizers(object: &mut Value) {
+    let Some(fields) = object.as_object_mut() else { return };
+    if let Some(spec) = fields.entry("spec").or_insert_with(|| json!({})).as_object_mut() {
+        fill(spec, "finalizers", json!(["kubernetes"]));
+    }
+}
+
 fn definition(object: &mut Value) {
     let Some(names) = object.pointer_mut("/spec/names").and_then(Value::as_object_mut) else { return };
     let kind = text(names, "kind").to_owned();
     fill(names, "singular", kind.to_lowercase());
     fill(names, "listKind", format!("{kind}List"));
+}
+
+fn stored_versions(object: &mut Value) {
     let versions = object.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
     let stored = versions.filter(|version| version.get("storage") == Some(&json!(true)));
     let stored: Vec<Value> = stored.filter_map(|version| version.get("name").cloned()).collect();
-    if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
+    let status = object.as_object_mut().map(|fields| fields.entry("status").or_insert_with(|| json!({})));
+    if let Some(status) = status.and_then(Value::as_object_mut) {
         fill(status, "storedVersions", stored);
     }
 }

@@ -30,6 +30,18 @@ pub(super) fn spec(fields: &mut Fields) {
     }
 }
 
+/// The first of the addresses is also a field of its own, which wins.
+pub(super) fn addresses(fields: &mut Fields) {
+    let first = fields.get("podIPs").and_then(|all| all.pointer("/0/ip")).cloned();
+    match (fields.get("podIP").cloned(), first) {
+        (Some(own), first) if first.as_ref() != Some(&own) => {
+            fields.insert("podIPs".to_owned(), json!([{ "ip": own }]));
+        }
+        (None, Some(first)) => drop(fields.insert("podIP".to_owned(), first)),
+        _ => {}
+    }
+}
+
 /// A volume that names no source is an empty directory.
 pub(super) fn volume(fields: &mut Fields) {
     if fields.keys().all(|name| name == "name") {
@@ -50,8 +62,13 @@ pub(super) fn pod(object: &mut Value) {
             }
         }
     }
-    let class = quality(spec);
-    if let Some(status) = object.get_mut("status").and_then(Value::as_object_mut) {
+}
+
+/// A new pod waits, in the class that its resources put it.
+pub(super) fn begin(object: &mut Value) {
+    let Some(class) = object.get("spec").and_then(Value::as_object).map(quality) else { return };
+    let status = object.as_object_mut().map(|fields| fields.entry("status").or_insert_with(|| json!({})));
+    if let Some(status) = status.and_then(Value::as_object_mut) {
         fill(status, "phase", "Pending");
         fill(status, "qosClass", class);
     }
@@ -76,7 +93,7 @@ fn host_ports(container: &mut Fields) {
 }
 
 /// The class of service. Only CPU and memory count.
-pub(super) fn quality(spec: &Fields) -> &'static str {
+fn quality(spec: &Fields) -> &'static str {
     let whole =
         spec.get("resources").filter(|resources| resources.get("requests").or(resources.get("limits")).is_some());
     let containers = ["containers", "initContainers"].iter().filter_map(|list| spec.get(*list)?.as_array()).flatten();

@@ -24,12 +24,15 @@ pub(super) fn spec(fields: &mut Fields) {
     }
     if kind != "ExternalName" {
         fill(fields, "internalTrafficPolicy", "Cluster");
-        families(fields);
     }
 }
 
 /// The cluster has IPv4 only. A service without address and selector could still name endpoints of both families.
-fn families(fields: &mut Fields) {
+pub(super) fn families(object: &mut Value) {
+    let Some(fields) = object.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    if text(fields, "type") == "ExternalName" {
+        return;
+    }
     let headless = text(fields, "clusterIP") == "None";
     if headless {
         fill(fields, "clusterIPs", json!(["None"]));

@@ -25,10 +25,8 @@ pub(super) fn selector(fields: &mut Fields) {
     }
 }
 
-/// Of jobs themselves, not of the templates of cron jobs. The uid has to be there.
+/// Of jobs themselves, not of the templates of cron jobs.
 pub(super) fn job(object: &mut Value) {
-    let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let (uid, name) = (text("/metadata/uid"), text("/metadata/name"));
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else { return };
     if !spec.contains_key("completions") && !spec.contains_key("parallelism") {
         fill(spec, "completions", 1);
@@ -38,26 +36,34 @@ pub(super) fn job(object: &mut Value) {
     fill(spec, "backoffLimit", if per_index { i32::MAX } else { 6 });
     let failure = spec.contains_key("podFailurePolicy");
     fill(spec, "podReplacementPolicy", if failure { "Failed" } else { "TerminatingOrFailed" });
-    let manual = spec.get("manualSelector") == Some(&json!(true)) || spec.contains_key("selector");
-    if !manual && !uid.is_empty() {
-        select_own(spec, &uid, &name);
-    }
     labels(object);
 }
 
-/// A job selects its pods by its uid.
-fn select_own(spec: &mut Fields, uid: &str, name: &str) {
+/// A job selects its pods by its uid, which has to be there.
+pub(super) fn select_own(object: &mut Value) {
+    let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (uid, name) = (text("/metadata/uid"), text("/metadata/name"));
+    // They are one map in the real server, so that what is added to one is added to both.
+    let shared = object.pointer("/metadata/labels") == object.pointer("/spec/template/metadata/labels");
+    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    let manual = spec.get("manualSelector") == Some(&json!(true)) || spec.contains_key("selector");
+    if manual || uid.is_empty() {
+        return;
+    }
+    spec.insert("selector".to_owned(), json!({ "matchLabels": { "batch.kubernetes.io/controller-uid": uid } }));
     let metadata = spec.entry("template").or_insert_with(|| json!({})).as_object_mut();
     let metadata =
         metadata.and_then(|template| template.entry("metadata").or_insert_with(|| json!({})).as_object_mut());
-    let labels = metadata.and_then(|metadata| metadata.entry("labels").or_insert_with(|| json!({})).as_object_mut());
-    if let Some(labels) = labels {
-        for prefix in ["", "batch.kubernetes.io/"] {
-            labels.insert(format!("{prefix}controller-uid"), uid.into());
-            labels.insert(format!("{prefix}job-name"), name.into());
-        }
+    let own = metadata.and_then(|metadata| metadata.entry("labels").or_insert_with(|| json!({})).as_object_mut());
+    let Some(own) = own else { return };
+    for prefix in ["", "batch.kubernetes.io/"] {
+        own.insert(format!("{prefix}controller-uid"), uid.as_str().into());
+        own.insert(format!("{prefix}job-name"), name.as_str().into());
     }
-    spec.insert("selector".to_owned(), json!({ "matchLabels": { "batch.kubernetes.io/controller-uid": uid } }));
+    let own = own.clone();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut).filter(|_| shared) {
+        metadata.insert("labels".to_owned(), own.into());
+    }
 }
 
 /// Without labels of its own the object gets those of its template.
