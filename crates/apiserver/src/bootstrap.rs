@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is there before the first request.
 
+mod access;
+
 use std::sync::Arc;
 
 use http::{HeaderMap, Method};
@@ -37,6 +39,9 @@ pub async fn run(server: &Arc<Inner>) -> Result<(), Status> {
             "description": format!("Used for system critical pods that must {use_for}"),
         });
         ensure(server, "scheduling.k8s.io", "v1", "priorityclasses", class).await?;
+    }
+    for (plural, object) in access::objects() {
+        ensure(server, "rbac.authorization.k8s.io", "v1", plural, object).await?;
     }
     Ok(())
 }

@@ -46,7 +46,12 @@ impl Call {
         let method = head.method.clone();
         let options = Options::parse(head.uri.query());
         let verb = target.verb(&method, options.as_ref().unwrap_or(&Options::default()));
-        access::authorize(&server, &user, &attributes(&target, verb))?;
+        let mut wanted = attributes(&target, verb);
+        if let (None, Ok(options)) = (&target.name, &options) {
+            // Who may see one object may look for it in a list.
+            wanted.name = options.fields.required("metadata.name").unwrap_or_default();
+        }
+        access::authorize(&server, &user, &wanted)?;
         let resource = find(&server, &target)?;
         let accepted = accepted.map_err(|why| match why {
             Unacceptable::MediaType if resource.custom().is_none() => {

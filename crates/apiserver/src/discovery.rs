@@ -5,7 +5,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::{
-    access::User,
+    access::{User, tokens},
     answer::{Answer, to_bytes},
     openapi,
     registry::{Group, Registry, Resource, join},
@@ -24,7 +24,7 @@ pub fn answer(
     server: &Inner,
     _user: &User,
     document: &Document,
-    _head: &http::request::Parts,
+    head: &http::request::Parts,
     accepted: Result<Accepted, Unacceptable>,
 ) -> Result<Answer, Status> {
     let registry = server.registry();
@@ -56,6 +56,11 @@ pub fn answer(
             None => return Ok(Answer::Absent),
         },
         Document::Version => version(),
+        Document::OpenId => {
+            let host = head.headers.get(http::header::HOST).and_then(|host| host.to_str().ok());
+            tokens::discovery(&format!("https://{}", host.unwrap_or("kubernetes.default.svc")))
+        }
+        Document::Jwks => server.access.signer.keys(),
         Document::OpenApiV3 => openapi::index(&registry),
         Document::OpenApiV3Group(path) => match openapi::document(&registry, path) {
             Some(document) => document,

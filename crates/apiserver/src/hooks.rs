@@ -27,6 +27,7 @@ pub fn marked(_resource: &Resource, _object: &mut Value, _now: &str) {}
 /// After a commit. `now` is nothing if the object is gone.
 pub async fn written(call: &Call, _before: Option<&Stored>, now: Option<&Stored>) -> Result<(), Status> {
     let resource = &call.resource;
+    call.server.access.note(resource);
     if &*resource.group == "apiextensions.k8s.io" {
         crate::definitions::written(&call.server, resource, now).await?;
     }

@@ -10,6 +10,7 @@ mod answer;
 mod bootstrap;
 pub mod builtin;
 mod call;
+mod clock;
 mod collect;
 mod decode;
 mod definitions;
@@ -34,6 +35,8 @@ pub mod store;
 mod verbs;
 mod write;
 
+pub use access::User;
 pub use answer::Body;
+pub use clock::TokioClock;
 pub use serve::serve;
 pub use server::{ApiServer, BODY_LIMIT, Settings};

@@ -18,6 +18,7 @@ use http_body_util::BodyExt;
 use rand::{RngCore, SeedableRng, rngs::StdRng};
 
 use crate::{
+    access::{Access, Attributes, User, tokens::kept_key},
     answer::{Answer, Body},
     call::Call,
     registry::{Registry, Resource},
@@ -42,12 +43,17 @@ pub struct Settings {
     pub clock: Arc<dyn Clock>,
     /// Makes uids and names follow from one number. Without it they come from the system's randomness.
     pub seed: Option<u64>,
+    /// Whether whoever shows no token is an administrator. Without it they are anonymous.
+    pub trusts_all: bool,
+    /// Bearer tokens and whose they are.
+    pub tokens: BTreeMap<String, User>,
 }
 
 /// What all requests share.
 pub struct Inner {
     pub store: Store,
     pub clock: Arc<dyn Clock>,
+    pub access: Access,
     registry: RwLock<Arc<Registry>>,
     /// The resources of each definition, by its name.
     customs: Mutex<BTreeMap<String, Vec<Arc<Resource>>>>,
@@ -56,7 +62,7 @@ pub struct Inner {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { store: Store::in_memory(Limits::default()), clock: Arc::new(SystemClock), seed: None }
+        Self { store: Store::in_memory(Limits::default()), clock: Arc::new(SystemClock), seed: None, trusts_all: true, tokens: BTreeMap::new() }
     }
 }
 
@@ -65,11 +71,15 @@ impl Default for Settings {
 impl ApiServer {
     /// A server over a store that may hold objects already.
     pub async fn start(settings: Settings) -> Result<Self, Status> {
-        let Settings { store, clock, seed } = settings;
-        let random = seed.map_or_else(StdRng::from_os_rng, StdRng::seed_from_u64);
+        let Settings { store, clock, seed, trusts_all, tokens } = settings;
+        let mut random = seed.map_or_else(StdRng::from_os_rng, StdRng::seed_from_u64);
+        let mut key = [0; 32];
+        random.fill_bytes(&mut key);
+        let access = Access::new(trusts_all, tokens, kept_key(&store, key).await?);
         let inner = Inner {
             store,
             clock,
+            access,
             registry: RwLock::new(Arc::new(Registry::builtin())),
             customs: Mutex::default(),
             random: Mutex::new(random),
@@ -77,6 +87,10 @@ impl ApiServer {
         let server = Self { inner: Arc::new(inner) };
         crate::bootstrap::run(&server.inner).await?;
         Ok(server)
+    }
+
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        self.inner.clock.clone()
     }
 
     pub fn store(&self) -> &Store {
@@ -110,8 +124,14 @@ impl ApiServer {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let path = head.uri.path();
-        let user = crate::access::authenticate(&self.inner, &head.headers)?;
-        match Route::of(path) {
+        let user = crate::access::authenticate(&self.inner, head)?;
+        let route = Route::of(path);
+        if !matches!(route, Route::Resource(_)) {
+            let verb = head.method.as_str().to_ascii_lowercase();
+            let wanted = Attributes { verb: &verb, path, ..Attributes::default() };
+            crate::access::authorize(&self.inner, &user, &wanted)?;
+        }
+        match route {
             Route::Unknown => Ok(Answer::Absent),
             Route::Document(document) => crate::discovery::answer(&self.inner, &user, &document, head, accepted),
             Route::Resource(target) => {

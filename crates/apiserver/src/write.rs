@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use crate::{
+    access,
     admission::{self, Operation, Review},
     call::Call,
     hooks,
@@ -58,6 +59,7 @@ pub async fn create(call: &mut Call, mut object: Value) -> Result<Written, Statu
     let mut review =
         Review { operation: Operation::Create, namespace: &namespace, name: &name, object: Some(&mut object), old: None };
     admission::mutate(call, &mut review).await?;
+    access::check_escalation(call, &object, None)?;
     let template = object.name().is_empty().then(|| object.clone());
     loop {
         if let Some(template) = &template {
@@ -192,6 +194,7 @@ pub async fn replace(call: &mut Call, stored: &Stored, old: &Value, mut new: Val
         old: Some(old),
     };
     admission::mutate(call, &mut review).await?;
+    access::check_escalation(call, &new, Some(old))?;
     prepare_update(call, &mut new, old, subresource);
     hooks::allocate(call, &mut new, Some(old))?;
     count_generation(&resource, &mut new, old, subresource);

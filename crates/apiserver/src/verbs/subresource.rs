@@ -7,8 +7,9 @@ use http::Method;
 use crate::{
     answer::Answer,
     call::{Call, not_allowed, not_served},
+    decode,
     status::Status,
-    verbs::{patch, read, scale, update},
+    verbs::{patch, read, review, scale, update},
 };
 
 pub async fn run(call: &mut Call, part: &str, body: Bytes) -> Result<Answer, Status> {
@@ -24,6 +25,10 @@ pub async fn run(call: &mut Call, part: &str, body: Bytes) -> Result<Answer, Sta
         ("status", Method::PUT) => update::part(call, &body, part).await,
         ("status", Method::PATCH) => patch::part(call, &body, part).await,
         ("status", _) => read::get(call),
+        ("token", Method::POST) if &*resource.plural == "serviceaccounts" => {
+            let request = decode::read(&call.headers, &body, "TokenRequest")?.value;
+            review::token_request(call, request)
+        }
         ("scale", _) => scale::run(call, &body).await,
         _ => Err(not_served()),
     }
