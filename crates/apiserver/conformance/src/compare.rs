@@ -125,3 +125,63 @@ fn like(pattern: &str, text: &str) -> bool {
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Declared, compare, like};
+    use crate::play::{Record, Transcript};
+    use serde_json::{Value, json};
+
+    fn transcript(bodies: &[Value]) -> Transcript {
+        let record = |body: &Value| Record {
+            request: "GET /".to_owned(),
+            status: 200,
+            content_type: String::new(),
+            warnings: Vec::new(),
+            body: body.clone(),
+            surprise: None,
+        };
+        Transcript { id: "area/case".to_owned(), records: bodies.iter().map(record).collect(), broken: None }
+    }
+
+    fn declared(step: Option<usize>, path: &str) -> Declared {
+        Declared { case: "area/*".to_owned(), step, paths: vec![path.to_owned()], reason: String::new() }
+    }
+
+    #[test]
+    fn a_difference_is_shown_with_its_step() {
+        let (real, ours) =
+            (transcript(&[json!({ "a": 1 }), json!({ "b": 1 })]), transcript(&[json!({ "a": 1 }), json!({ "b": 2 })]));
+        let report = compare(&[real], &[ours], &[]);
+        assert_eq!((report.cases, report.undeclared), (1, 1));
+        let text = &report.texts[0];
+        assert!(
+            text.starts_with("area/case step 2: GET /")
+                && text.contains("-    \"b\": 1")
+                && text.contains("+    \"b\": 2"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_declared_difference_covers_its_place_and_no_other() {
+        let (real, ours) = (transcript(&[json!({ "a": 1, "b": [1] })]), transcript(&[json!({ "a": 2, "b": [2] })]));
+        let (real, ours) = ([real], [ours]);
+        assert_eq!(compare(&real, &ours, &[declared(None, ".body.a")]).undeclared, 1);
+        assert_eq!(compare(&real, &ours, &[declared(Some(2), ".body.*")]).undeclared, 1);
+        let report = compare(&real, &ours, &[declared(Some(1), ".body.*")]);
+        assert_eq!((report.undeclared, report.declared), (0, 1));
+    }
+
+    #[test]
+    fn a_case_that_ends_early_differs() {
+        let report = compare(&[transcript(&[json!(1), json!(2)])], &[transcript(&[json!(1)])], &[]);
+        assert_eq!(report.undeclared, 1);
+    }
+
+    #[test]
+    fn patterns_have_stars() {
+        assert!(like("a*c", "abbc") && like("*", "") && like("a*b*c", "a1b2c"));
+        assert!(!like("a*c", "abb") && !like("a", "ab"));
+    }
+}

@@ -218,3 +218,70 @@ fn hide_revisions(text: &str) -> String {
     }
     text.to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Normal;
+    use crate::case::{Case, documents};
+    use crate::cast::Cast;
+    use serde_json::{Value, json};
+
+    fn normal(values: &[Value]) -> Vec<Value> {
+        let case: Case = documents("name: a\nsteps: [{ do: GET / }]").unwrap().remove(0);
+        let cast = Cast::new(&case);
+        let mut normal = Normal::new(&cast);
+        let mut values: Vec<Value> = values.iter().map(|value| cast.value(value)).collect();
+        values.iter_mut().for_each(|value| normal.value(value));
+        values
+    }
+
+    #[test]
+    fn the_same_thing_keeps_the_same_name() {
+        let (one, two) = ("8d2e0a3c-1111-4222-8333-444455556666", "8d2e0a3c-1111-4222-8333-444455557777");
+        let object = |uid: &str, revision: &str| json!({ "metadata": { "name": "a", "namespace": "{ns}", "uid": uid, "resourceVersion": revision } });
+        let shown = normal(&[
+            object(one, "7"),
+            object(two, "9"),
+            object(one, "7"),
+            json!({ "message": format!("uid {one} is gone.") }),
+        ]);
+        assert_eq!(
+            shown[0]["metadata"],
+            json!({ "name": "a", "namespace": "{ns}", "uid": "<uid1>", "resourceVersion": "<rv1>" })
+        );
+        assert_eq!(shown[1]["metadata"]["uid"], json!("<uid2>"));
+        assert_eq!(shown[2], shown[0]);
+        assert_eq!(shown[3]["message"], json!("uid <uid1> is gone."));
+    }
+
+    #[test]
+    fn what_belongs_to_the_whole_server_has_no_number() {
+        let list = json!({ "kind": "ConfigMapList", "metadata": { "resourceVersion": "812", "continue": "abc" }, "items": [] });
+        let shown = normal(&[list, json!({ "message": "too old resource version: 5 (812)" })]);
+        assert_eq!(shown[0]["metadata"], json!({ "resourceVersion": "<rv>", "continue": "<continue>" }));
+        assert_eq!(shown[1]["message"], json!("too old resource version:  ()"));
+    }
+
+    #[test]
+    fn times_and_made_names_are_hidden_and_other_texts_stay() {
+        let shown = normal(&[
+            json!({ "generateName": "big-", "name": "big-x7k2p", "at": "2026-01-02T03:04:05Z", "fine": "2026-01-02T03:04:05.678901Z" }),
+            json!({ "message": "big-x7k2p was there at 2026-01-02T03:04:05Z", "day": "2026-01-02", "volume": "kube-api-access-abcde" }),
+        ]);
+        assert_eq!(shown[0]["name"], json!("big-<made1>"));
+        assert_eq!((&shown[0]["at"], &shown[0]["fine"]), (&json!("<time>"), &json!("<microtime>")));
+        assert_eq!(shown[1]["message"], json!("big-<made1> was there at <time>"));
+        assert_eq!((&shown[1]["day"], &shown[1]["volume"]), (&json!("2026-01-02"), &json!("kube-api-access-<made>")));
+    }
+
+    #[test]
+    fn causes_are_sorted_with_their_sentence() {
+        let cause = |field: &str| json!({ "field": field, "message": "is wrong" });
+        let status = |first: &str, second: &str| {
+            let message = format!("Tent \"a\" is invalid: [{first}: is wrong, {second}: is wrong]");
+            json!({ "message": message, "details": { "causes": [cause(first), cause(second)] } })
+        };
+        let shown = normal(&[status("b", "a"), status("a", "b")]);
+        assert_eq!(shown[0], shown[1]);
+    }
+}
