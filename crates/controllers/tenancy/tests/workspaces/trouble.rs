@@ -2,18 +2,16 @@
 //! Things that concern the whole cluster, each on a cluster of its own.
 
 use std::{
-    path::Path,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use bivouac_engines::istio::{AuthorizationPolicy, PeerAuthentication};
 use bivouac_tenancy::reasons::Part;
-use bivouac_testenv::Options;
-use futures::{StreamExt, future::join_all};
+use futures::StreamExt;
 use k8s_openapi::{
     api::{
         coordination::v1::Lease, core::v1::Namespace, events::v1::Event, networking::v1::NetworkPolicy,
@@ -27,25 +25,21 @@ use kube::{
     client::Body,
     runtime::watcher,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::{
-    operator::AGENT,
-    stage::{Stage, condition, eventually, full, workspace_crds},
-};
+use super::stage::{AGENT, Stage, condition, eventually, full, workspace_crds};
 
 const QUIET: Duration = Duration::from_secs(5);
 
-#[tokio::test]
-async fn a_mesh_comes_and_goes_without_a_moment_of_no_isolation() {
-    let mut stage = Stage::own(Options::default(), &workspace_crds()).await;
+pub async fn a_mesh_comes_and_goes_without_a_moment_of_no_isolation() {
+    let mut stage = Stage::own(&workspace_crds()).await;
     let mut spec = full("team");
     spec["networkIsolation"]["egress"] = json!({"enabled": true});
     stage.create("team", spec).await;
     stage.ready("team").await;
     let deletions = count_deletions(&stage, "team");
 
-    stage.cluster.install_crds(&istio_crds()).await.unwrap();
+    stage.world.install_crds(&istio_crds()).await;
     injection(&stage, Some("enabled")).await;
     let (peers, rules) = (stage.inside::<PeerAuthentication>("team"), stage.inside::<AuthorizationPolicy>("team"));
     eventually("the status names the mesh's policies", async || {
@@ -74,7 +68,7 @@ async fn a_mesh_comes_and_goes_without_a_moment_of_no_isolation() {
     })
     .await;
     let settled = stage.settled("team", "team").await;
-    stage.restart_operator(slow_mesh);
+    stage.restart_operator(slow_mesh).await;
     tokio::time::sleep(QUIET).await;
     assert_eq!(stage.versions("team", "team").await, settled, "a start over a settled mesh writes nothing");
 
@@ -92,9 +86,8 @@ async fn a_mesh_comes_and_goes_without_a_moment_of_no_isolation() {
     assert_eq!(deletions.load(Ordering::SeqCst), 0, "the NetworkPolicy was away for a moment");
 }
 
-#[tokio::test]
-async fn an_object_that_cannot_be_read_says_so_and_stops_nobody() {
-    let stage = Stage::own(Options::default(), &loose_crds()).await;
+pub async fn an_object_that_cannot_be_read_says_so_and_stops_nobody() {
+    let stage = Stage::own(&loose_crds()).await;
     stage.create("broken", json!({"namespace": "broken", "members": "nobody"})).await;
     stage.create("sound", json!({"namespace": "sound"})).await;
     stage.ready("sound").await;
@@ -125,38 +118,38 @@ async fn an_object_that_cannot_be_read_says_so_and_stops_nobody() {
     assert_eq!(repaired.status.unwrap().conditions.len(), Part::ALL.len() + 1, "every part speaks again, and Ready");
 }
 
-#[tokio::test]
-async fn the_operator_waits_for_its_kind_and_stops_at_once_meanwhile() {
-    let mut stage = Stage::own(Options::default(), &[]).await;
+pub async fn the_operator_waits_for_its_kind_and_stops_at_once_meanwhile() {
+    let mut stage = Stage::own(&[]).await;
     let lease = Api::<Lease>::namespaced(stage.client.clone(), "default");
     eventually("it leads", async || {
         let lease = lease.get(AGENT).await.map_err(|error| error.to_string())?;
         lease.spec.and_then(|spec| spec.holder_identity).map(|_| ()).ok_or_else(|| "nobody leads".to_owned())
     })
     .await;
-    let stopping = Instant::now();
-    stage.restart_operator(|client| client);
+    let stopping = tokio::time::Instant::now();
+    stage.restart_operator(|client| client).await;
     assert!(stopping.elapsed() < QUIET, "{:?}", stopping.elapsed());
-    stage.cluster.install_crds(&workspace_crds()).await.unwrap();
+    stage.world.install_crds(&workspace_crds()).await;
     stage.create("team", full("team")).await;
     stage.ready("team").await;
 }
 
-#[tokio::test]
-async fn a_child_of_somebody_else_is_told_and_not_fought_over() {
-    let stage = Stage::own(Options { audit: true, ..Options::default() }, &workspace_crds()).await;
+pub async fn a_child_of_somebody_else_is_told_and_not_fought_over() {
+    let mut stage = Stage::own(&workspace_crds()).await;
     stage.create("team", full("team")).await;
     stage.ready("team").await;
     let bindings = stage.inside::<RoleBinding>("team");
     let admin = "workspace-role-binding-admin";
-    stage.cluster.stop("kube-controller-manager").await.unwrap();
+    stage.world.stop_collecting().await;
     let theirs = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x", "controller": true}]);
     // The garbage collector would remove it, for that owner does not exist; so it is stopped.
     let mut binding = bindings.get(admin).await.unwrap();
     binding.metadata = serde_json::from_value(json!({"name": admin, "ownerReferences": theirs})).unwrap();
     eventually("a stranger's binding takes the name", async || {
-        let _ = bindings.delete(admin, &DeleteParams::default()).await;
-        bindings.create(&PostParams::default(), &binding).await.map_err(|error| error.to_string())
+        // At once, for the operator is quick.
+        let (nothing, new) = (DeleteParams::default(), PostParams::default());
+        let (_, made) = tokio::join!(biased; bindings.delete(admin, &nothing), bindings.create(&new, &binding));
+        made.map_err(|error| error.to_string())
     })
     .await;
     let workspace = stage.says("team", "MembersReady", "False/Invalid").await;
@@ -167,34 +160,14 @@ async fn a_child_of_somebody_else_is_told_and_not_fought_over() {
         assert_eq!(condition(&workspace, part).unwrap().status, "True", "{part}");
     }
 
-    let (before, written) = (workspace.resource_version(), writes(stage.cluster.audit_log().unwrap()));
+    let (before, written) = (workspace.resource_version(), stage.operator_writes());
     tokio::time::sleep(QUIET).await;
     assert_eq!(stage.workspaces().get("team").await.unwrap().resource_version(), before, "the status stands still");
-    let attempts = writes(stage.cluster.audit_log().unwrap()) - written;
+    let attempts = stage.operator_writes() - written;
     assert!(attempts <= 6, "{attempts} writes in {QUIET:?} are a hot loop");
 
     bindings.delete(admin, &DeleteParams::default()).await.unwrap();
     stage.ready("team").await;
-}
-
-#[tokio::test]
-async fn workspaces_become_ready_while_the_api_server_restarts() {
-    const COUNT: usize = 30;
-    let stage = Stage::own(Options::default(), &workspace_crds()).await;
-    let names: Vec<String> = (0..COUNT).map(|n| format!("load-{n}")).collect();
-    let creating = join_all(names.iter().map(|name| stage.create(name, full(name))));
-    let restarting = async {
-        eventually("the first ones exist", async || {
-            let listed = stage.workspaces().list(&ListParams::default()).await.map_err(|error| error.to_string())?;
-            if listed.items.len() > COUNT / 3 { Ok(()) } else { Err(listed.items.len().to_string()) }
-        })
-        .await;
-        stage.cluster.restart("kube-apiserver").await.unwrap();
-    };
-    tokio::join!(creating, restarting);
-    for name in &names {
-        stage.ready(name).await;
-    }
 }
 
 /// The kinds of the mesh take their time to be listed, as they do on a busy server.
@@ -234,15 +207,6 @@ async fn injection(stage: &Stage, expected: Option<&str>) {
         if label == expected { Ok(()) } else { Err(format!("{label:?}")) }
     })
     .await;
-}
-
-/// The operator's own write requests, by the audit log.
-fn writes(log: &Path) -> usize {
-    let text = std::fs::read_to_string(log).unwrap();
-    let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let ours = events.filter(|event| event["userAgent"].as_str().is_some_and(|agent| agent.starts_with(AGENT)));
-    let writes = ours.filter(|event| matches!(event["verb"].as_str(), Some("patch" | "create" | "update" | "delete")));
-    writes.filter(|event| event["objectRef"]["resource"] != "leases").count()
 }
 
 fn istio_crds() -> Vec<CustomResourceDefinition> {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A cluster with the Workspace kind and our operator, and words to say what is expected of them.
+//! A world with the Workspace kind and our operator, and words to say what is expected of them.
 
 use std::{
-    path::PathBuf,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use bivouac_api::tenant::Workspace;
-use bivouac_runtime::Kind;
-use bivouac_testenv::{Options, TestCluster};
+use bivouac_runtime::{Kind, lease, process};
 use k8s_openapi::{
     api::{
         core::v1::{LimitRange, Namespace, ResourceQuota},
@@ -21,47 +22,49 @@ use k8s_openapi::{
 };
 use kube::{
     Api, Client, ResourceExt,
-    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
+    api::{Patch, PatchParams, PostParams},
     core::{ApiResource, DynamicObject},
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::operator::Operator;
+use crate::world::{Operator, World};
 
+/// The name of the operator's requests in an audit log, and of its lease in the namespace `default`.
+pub const AGENT: &str = "bivouac-under-test";
 const POLL: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Marks what this test made, so that it can be cleaned up.
 const RUN_LABEL: &str = "test.bivouac.dev/run";
 
 pub struct Stage {
-    // Dropped in this order: the operator must not outlive its cluster.
+    // Dropped in this order: the operator must not outlive its world.
     operator: Option<Operator>,
-    pub cluster: TestCluster,
+    pub world: World,
     pub client: Client,
     run: String,
+    writes: Arc<AtomicUsize>,
 }
 
 impl Stage {
-    /// On the cluster that all tests share. Names must be unique: see [`Stage::name`].
+    /// In the world that all tests share. Names must be unique: see [`Stage::name`].
     pub async fn shared() -> Self {
-        Self::on(TestCluster::shared().await.unwrap(), &workspace_crds()).await
+        Self::on(World::shared().await, &workspace_crds()).await
     }
 
-    /// On a cluster of its own, for tests that others would notice.
-    pub async fn own(options: Options, crds: &[CustomResourceDefinition]) -> Self {
-        let without = ["kwok", "scheduler"].map(str::to_owned).to_vec();
-        Self::on(TestCluster::start(Options { without, ..options }).await.unwrap(), crds).await
+    /// In a world of its own, for tests that others would notice.
+    pub async fn own(crds: &[CustomResourceDefinition]) -> Self {
+        Self::on(World::own().await, crds).await
     }
 
-    async fn on(cluster: TestCluster, crds: &[CustomResourceDefinition]) -> Self {
+    async fn on(world: World, crds: &[CustomResourceDefinition]) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let seconds = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        cluster.install_crds(crds).await.unwrap();
-        let client = cluster.client();
-        let operator = Some(Operator::start(cluster.kubeconfig()));
-        Self { operator, client, cluster, run: format!("{seconds:x}-{:x}-{count}", std::process::id()) }
+        world.install_crds(crds).await;
+        let (client, writes) = (world.client(), Arc::default());
+        let operator = Some(world.operator(counting(&writes, |client| client)));
+        let run = format!("{}-{count}", world.unique());
+        Self { operator, client, world, run, writes }
     }
 
     /// A name that no other test has.
@@ -70,9 +73,16 @@ impl Stage {
     }
 
     /// Stops the operator and starts another, whose requests go through what `wrap` makes.
-    pub fn restart_operator(&mut self, wrap: fn(Client) -> Client) {
-        self.operator = None;
-        self.operator = Some(Operator::start_with(self.cluster.kubeconfig(), wrap));
+    pub async fn restart_operator(&mut self, wrap: fn(Client) -> Client) {
+        if let Some(operator) = self.operator.take() {
+            operator.stop().await;
+        }
+        self.operator = Some(self.world.operator(counting(&self.writes, wrap)));
+    }
+
+    /// How many writes the operator has asked for, its lease aside.
+    pub fn operator_writes(&self) -> usize {
+        self.writes.load(Ordering::SeqCst)
     }
 
     pub fn workspaces(&self) -> Api<Workspace> {
@@ -177,21 +187,36 @@ impl Stage {
 /// Deletes what the test made. Nobody waits until it is gone.
 impl Drop for Stage {
     fn drop(&mut self) {
-        let (kubeconfig, run): (PathBuf, _) = (self.cluster.kubeconfig().to_owned(), self.run.clone());
-        let clean = move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async {
-                let config = bivouac_runtime::client::config(Some(&kubeconfig)).await.unwrap();
-                let client = bivouac_runtime::client::connect(config, "test").unwrap();
-                let ours = ListParams::default().labels(&format!("{RUN_LABEL}={run}"));
-                let workspaces = Api::<Workspace>::all(client);
-                let background = DeleteParams::background();
-                let deleting = workspaces.delete_collection(&background, &ours);
-                let _ = tokio::time::timeout(Duration::from_secs(5), deleting).await;
-            });
-        };
-        let _ = std::thread::spawn(clean).join();
+        self.world.clean(format!("{RUN_LABEL}={}", self.run));
     }
+}
+
+/// How the operator in a test is set up.
+pub fn operator_options(identity: &str) -> process::Options {
+    let lease = lease::Settings {
+        // A successor should not make a test wait.
+        retry: Duration::from_millis(300),
+        ..lease::Settings::new("default", AGENT, identity)
+    };
+    let controllers = vec![bivouac_tenancy::registration(bivouac_tenancy::Settings::default())];
+    process::Options { controllers, admin: None, lease: Some(lease), identity: identity.to_owned() }
+}
+
+/// Makes the operator's client out of a plain one.
+pub type Wrap = Box<dyn FnOnce(Client) -> Client + Send>;
+
+/// Counts writes on their way.
+fn counting(count: &Arc<AtomicUsize>, wrap: fn(Client) -> Client) -> Wrap {
+    let count = count.clone();
+    Box::new(move |client| {
+        let send = move |request: http::Request<kube::client::Body>| {
+            let counts = request.method() != http::Method::GET && !request.uri().path().contains("/leases");
+            count.fetch_add(usize::from(counts), Ordering::SeqCst);
+            let client = client.clone();
+            async move { client.send(request).await }
+        };
+        wrap(Client::new(tower::service_fn(send), "default"))
+    })
 }
 
 /// Everything that a plain cluster can give: two roles, quota, limits and isolation.

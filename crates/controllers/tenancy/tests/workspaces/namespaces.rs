@@ -8,10 +8,9 @@ use kube::{
 };
 use serde_json::json;
 
-use crate::stage::{Stage, condition, eventually, full};
+use super::stage::{Stage, condition, eventually, full};
 
-#[tokio::test]
-async fn a_foreign_namespace_is_left_alone_and_taken_when_it_is_gone() {
+pub async fn a_foreign_namespace_is_left_alone_and_taken_when_it_is_gone() {
     let stage = Stage::shared().await;
     let name = stage.name("foreign");
     let namespaces = Api::<Namespace>::all(stage.client.clone());
@@ -32,8 +31,7 @@ async fn a_foreign_namespace_is_left_alone_and_taken_when_it_is_gone() {
     assert_ne!(namespaces.get(&name).await.unwrap().uid(), foreign.uid());
 }
 
-#[tokio::test]
-async fn of_two_workspaces_for_one_namespace_the_later_waits() {
+pub async fn of_two_workspaces_for_one_namespace_the_later_waits() {
     let stage = Stage::shared().await;
     let (first, second, namespace) = (stage.name("first"), stage.name("second"), stage.name("wanted"));
     stage.create(&first, json!({"namespace": namespace})).await;
@@ -49,8 +47,7 @@ async fn of_two_workspaces_for_one_namespace_the_later_waits() {
     assert_eq!(owned.owner_references()[0].uid, workspace.uid().unwrap());
 }
 
-#[tokio::test]
-async fn of_two_workspaces_made_at_once_exactly_one_gets_the_namespace() {
+pub async fn of_two_workspaces_made_at_once_exactly_one_gets_the_namespace() {
     let stage = Stage::shared().await;
     let names = [stage.name("twin-a"), stage.name("twin-b")];
     let spec = json!({"namespace": stage.name("contested")});
@@ -67,8 +64,7 @@ async fn of_two_workspaces_made_at_once_exactly_one_gets_the_namespace() {
     .await;
 }
 
-#[tokio::test]
-async fn a_deleted_namespace_is_made_again_with_everything_in_it() {
+pub async fn a_deleted_namespace_is_made_again_with_everything_in_it() {
     let stage = Stage::shared().await;
     let name = stage.name("lost");
     stage.create(&name, full(&name)).await;
@@ -87,8 +83,7 @@ async fn a_deleted_namespace_is_made_again_with_everything_in_it() {
     }
 }
 
-#[tokio::test]
-async fn a_workspace_made_again_under_its_old_name_gets_a_fresh_namespace() {
+pub async fn a_workspace_made_again_under_its_old_name_gets_a_fresh_namespace() {
     let stage = Stage::shared().await;
     let name = stage.name("again");
     stage.create(&name, full(&name)).await;

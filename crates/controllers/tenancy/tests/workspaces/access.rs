@@ -11,13 +11,12 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, eventually};
+use super::stage::{Stage, eventually};
 
-#[tokio::test]
-async fn users_groups_and_service_accounts_get_exactly_their_role() {
+pub async fn users_groups_and_service_accounts_get_exactly_their_role() {
     let stage = Stage::shared().await;
     let name = stage.name("people");
-    let home = stage.cluster.namespace("robots").await.unwrap();
+    let home = stage.world.namespace("robots").await;
     let robot = format!("system:serviceaccount:{}:default", home.name());
     let spec = json!({"namespace": name, "members": [
         {"role": "admin", "subject": "ada"},
@@ -41,29 +40,29 @@ async fn users_groups_and_service_accounts_get_exactly_their_role() {
     let account = json!({"kind": "ServiceAccount", "namespace": home.name(), "name": "default"});
     assert_eq!(view, Value::from(vec![rbac("User", "王小明"), account]));
 
-    let bob = stage.cluster.client_as("bob@example.com", &[]).await.unwrap();
-    let carol = stage.cluster.client_as("carol", &["research"]).await.unwrap();
-    let viewer = stage.cluster.client_as("王小明", &[]).await.unwrap();
-    let stranger = stage.cluster.client_as("mallory", &[]).await.unwrap();
+    let bob = stage.world.client_as("bob@example.com", &[]).await;
+    let carol = stage.world.client_as("carol", &["research"]).await;
+    let viewer = stage.world.client_as("王小明", &[]).await;
+    let stranger = stage.world.client_as("mallory", &[]).await;
     for (who, config) in [(&bob, "bobs"), (&carol, "carols")] {
-        eventually(&format!("{config} is made"), async || write(&who.client, &name, config).await).await;
+        eventually(&format!("{config} is made"), async || write(who, &name, config).await).await;
     }
     for reader in [&viewer, &robot_client(&stage, home.name()).await] {
-        eventually("a viewer reads", async || read(&reader.client, &name).await).await;
-        assert!(write(&reader.client, &name, "views").await.unwrap_err().contains("forbidden"));
+        eventually("a viewer reads", async || read(reader, &name).await).await;
+        assert!(write(reader, &name, "views").await.unwrap_err().contains("forbidden"));
     }
-    assert!(read(&stranger.client, &name).await.unwrap_err().contains("forbidden"));
-    assert!(write(&bob.client, "default", "outside").await.unwrap_err().contains("forbidden"));
+    assert!(read(&stranger, &name).await.unwrap_err().contains("forbidden"));
+    assert!(write(&bob, "default", "outside").await.unwrap_err().contains("forbidden"));
 }
 
-async fn robot_client(stage: &Stage, namespace: &str) -> bivouac_testenv::Identity {
+async fn robot_client(stage: &Stage, namespace: &str) -> Client {
     let accounts = stage.inside::<ServiceAccount>(namespace);
     eventually("the default account is made", async || match accounts.get_opt("default").await {
         Ok(Some(_)) => Ok(()),
         other => Err(format!("{other:?}")),
     })
     .await;
-    stage.cluster.client_for_service_account(namespace, "default").await.unwrap()
+    stage.world.client_for_service_account(namespace, "default").await
 }
 
 async fn write(client: &Client, namespace: &str, name: &str) -> Result<(), String> {

@@ -7,12 +7,11 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, eventually, full};
+use super::stage::{Stage, eventually, full};
 
 const THEIRS: &str = "example.com/theirs";
 
-#[tokio::test]
-async fn edits_are_undone_but_what_others_add_stays() {
+pub async fn edits_are_undone_but_what_others_add_stays() {
     let stage = Stage::shared().await;
     let name = stage.name("edited");
     stage.create(&name, full(&name)).await;
@@ -46,8 +45,7 @@ async fn edits_are_undone_but_what_others_add_stays() {
     }
 }
 
-#[tokio::test]
-async fn fields_of_another_manager_stay() {
+pub async fn fields_of_another_manager_stay() {
     let stage = Stage::shared().await;
     let name = stage.name("shared");
     stage.create(&name, full(&name)).await;
@@ -68,8 +66,7 @@ async fn fields_of_another_manager_stay() {
     assert_eq!(at(&quotas.get(&quota).await.unwrap(), "/spec/hard"), json!({"requests.cpu": "5", "pods": "7"}));
 }
 
-#[tokio::test]
-async fn deleted_children_come_back() {
+pub async fn deleted_children_come_back() {
     let stage = Stage::shared().await;
     let name = stage.name("erased");
     stage.create(&name, full(&name)).await;

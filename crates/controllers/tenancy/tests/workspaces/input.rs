@@ -4,12 +4,11 @@
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, eventually};
+use super::stage::{Stage, eventually};
 
 const DRY_RUN: &str = "/apis/tenant.otterscale.io/v1alpha1/workspaces?dryRun=All&fieldValidation=Strict";
 
-#[tokio::test]
-async fn wrong_input_is_refused_with_the_path_and_the_rule() {
+pub async fn wrong_input_is_refused_with_the_path_and_the_rule() {
     let stage = Stage::shared().await;
     let admin = json!({"role": "admin", "subject": "ada"});
     let many = |count: usize| json!({"members": vec![&admin; count]});
@@ -54,8 +53,7 @@ async fn wrong_input_is_refused_with_the_path_and_the_rule() {
     }
 }
 
-#[tokio::test]
-async fn the_namespace_cannot_be_changed() {
+pub async fn the_namespace_cannot_be_changed() {
     let stage = Stage::shared().await;
     let name = stage.name("fixed");
     stage.create(&name, json!({"namespace": name})).await;

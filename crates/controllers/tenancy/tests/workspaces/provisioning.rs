@@ -16,10 +16,9 @@ use kube::{
 };
 use serde_json::json;
 
-use crate::stage::{Stage, condition, eventually, full};
+use super::stage::{Stage, condition, eventually, full};
 
-#[tokio::test]
-async fn a_workspace_gets_everything_it_asks_for() {
+pub async fn a_workspace_gets_everything_it_asks_for() {
     let stage = Stage::shared().await;
     let name = stage.name("full");
     let mut spec = full(&name);
@@ -74,8 +73,7 @@ async fn a_workspace_gets_everything_it_asks_for() {
     assert_eq!(told, [(Some("Normal"), Some("Reconciled"))], "once, and nothing else");
 }
 
-#[tokio::test]
-async fn a_removed_member_loses_binding_and_label() {
+pub async fn a_removed_member_loses_binding_and_label() {
     let stage = Stage::shared().await;
     let name = stage.name("member");
     stage.create(&name, full(&name)).await;
@@ -91,8 +89,7 @@ async fn a_removed_member_loses_binding_and_label() {
     assert_eq!(workspace.metadata.labels.unwrap()["user.otterscale.io/ada"], "true");
 }
 
-#[tokio::test]
-async fn quota_and_limits_go_with_their_fields() {
+pub async fn quota_and_limits_go_with_their_fields() {
     let stage = Stage::shared().await;
     let name = stage.name("quota");
     stage.create(&name, full(&name)).await;
@@ -107,8 +104,7 @@ async fn quota_and_limits_go_with_their_fields() {
     assert_eq!((status.resource_quota_ref, status.limit_range_ref), (None, None));
 }
 
-#[tokio::test]
-async fn the_policy_goes_when_isolation_is_turned_off() {
+pub async fn the_policy_goes_when_isolation_is_turned_off() {
     let stage = Stage::shared().await;
     let name = stage.name("isolation");
     stage.create(&name, full(&name)).await;
@@ -118,8 +114,7 @@ async fn the_policy_goes_when_isolation_is_turned_off() {
     assert_eq!(stage.ready(&name).await.status.unwrap().network_policy_ref, None);
 }
 
-#[tokio::test]
-async fn a_namespace_is_chosen_when_none_is_asked_for() {
+pub async fn a_namespace_is_chosen_when_none_is_asked_for() {
     let stage = Stage::shared().await;
     let name = stage.name("derived");
     stage.create(&name, json!({})).await;
@@ -131,20 +126,18 @@ async fn a_namespace_is_chosen_when_none_is_asked_for() {
     assert!(bindings.get_opt("workspace-role-binding-admin").await.unwrap().is_some());
 }
 
-#[tokio::test]
-async fn a_settled_workspace_is_left_in_peace_even_by_a_new_operator() {
+pub async fn a_settled_workspace_is_left_in_peace_even_by_a_new_operator() {
     let mut stage = Stage::shared().await;
     let name = stage.name("steady");
     stage.create(&name, full(&name)).await;
     stage.ready(&name).await;
     let before = stage.settled(&name, &name).await;
-    stage.restart_operator(|client| client);
+    stage.restart_operator(|client| client).await;
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(stage.versions(&name, &name).await, before);
 }
 
-#[tokio::test]
-async fn the_namespace_goes_with_its_workspace() {
+pub async fn the_namespace_goes_with_its_workspace() {
     let stage = Stage::shared().await;
     let name = stage.name("deleted");
     stage.create(&name, full(&name)).await;

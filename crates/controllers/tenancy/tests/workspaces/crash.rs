@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The operator dies at its n-th write, for every n, before the write left or after it arrived. A second operator
 //! then leads to the same end as an undisturbed one.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use std::{
     sync::{
@@ -12,9 +11,8 @@ use std::{
 };
 
 use bivouac_api::tenant::Workspace;
-use bivouac_core::clock::SystemClock;
+use bivouac_core::clock::Clock;
 use bivouac_runtime::process::{self, Options};
-use bivouac_testenv::TestCluster;
 use http::{Method, Request};
 use k8s_openapi::api::{
     core::v1::{LimitRange, Namespace, ResourceQuota},
@@ -30,6 +28,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::stage::workspace_crds;
+use crate::world::World;
+
 /// What brings one Workspace of the test's shape to its end: six children, one status, one event.
 const WRITES: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -40,15 +41,14 @@ enum Death {
     AfterTheWriteArrived,
 }
 
-#[tokio::test]
-async fn dying_at_any_write_leads_to_the_same_end() {
-    let cluster = TestCluster::start(bivouac_testenv::Options::default()).await.unwrap();
-    cluster.install_crds(&bivouac_api::crds()).await.unwrap();
-    let client = cluster.client();
+pub async fn dying_at_any_write_leads_to_the_same_end() {
+    let world = World::own().await;
+    world.install_crds(&workspace_crds()).await;
+    let client = world.client();
 
     create(&client, "undisturbed").await;
     let counter = Arc::new(AtomicUsize::new(0));
-    let operator = start(counting(client.clone(), counter.clone()));
+    let operator = start(counting(client.clone(), counter.clone()), world.clock());
     ready(&client, "undisturbed").await;
     stop(operator).await;
     assert_eq!(counter.load(Ordering::SeqCst), WRITES, "the shape of this test and its writes belong together");
@@ -62,11 +62,11 @@ async fn dying_at_any_write_leads_to_the_same_end() {
             };
             create(&client, &name).await;
             let dead = CancellationToken::new();
-            let first = start(dying(client.clone(), n, death, dead.clone()));
+            let first = start(dying(client.clone(), n, death, dead.clone()), world.clock());
             let died = tokio::time::timeout(PATIENCE, dead.cancelled()).await;
             assert!(died.is_ok(), "{name}: it never made its {n}th write");
             first.0.abort();
-            let second = start(client.clone());
+            let second = start(client.clone(), world.clock());
             ready(&client, &name).await;
             stop(second).await;
             assert_eq!(state(&client, &name).await, expected, "{name}");
@@ -78,7 +78,7 @@ async fn dying_at_any_write_leads_to_the_same_end() {
 
 type Operator = (tokio::task::JoinHandle<()>, CancellationToken);
 
-fn start(client: Client) -> Operator {
+fn start(client: Client, clock: Arc<dyn Clock>) -> Operator {
     let stop = CancellationToken::new();
     let options = Options {
         controllers: vec![bivouac_tenancy::registration(bivouac_tenancy::Settings::default())],
@@ -87,7 +87,7 @@ fn start(client: Client) -> Operator {
         identity: "test".to_owned(),
     };
     let token = stop.clone();
-    let task = async move { process::operate(client, Arc::new(SystemClock), options, token).await.unwrap_or_default() };
+    let task = async move { process::operate(client, clock, options, token).await.unwrap_or_default() };
     (tokio::spawn(task), stop)
 }
 
