@@ -2,6 +2,7 @@
 //! From the bytes of a request to an object of a kind, as strictly as the caller wants.
 
 mod go;
+mod protobuf;
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -38,11 +39,21 @@ pub fn media_type(headers: &HeaderMap) -> String {
     if media.is_empty() { "application/json".to_owned() } else { media.to_ascii_lowercase() }
 }
 
-/// Reads a body of JSON or YAML.
+pub fn is_protobuf(headers: &HeaderMap) -> bool {
+    media_type(headers) == "application/vnd.kubernetes.protobuf"
+}
+
+/// Reads a body of JSON, YAML or protocol buffers.
 pub fn read(headers: &HeaderMap, body: &Bytes, kind: &str) -> Result<Read, Status> {
     match media_type(headers).as_str() {
         "application/json" => read_json(body, kind),
         "application/yaml" => Ok(Read { value: yaml(body)?, duplicates: Vec::new(), body: Bytes::new() }),
+        "application/vnd.kubernetes.protobuf" => {
+            let value = protobuf::read(body).map_err(|why| {
+                Status::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {why}"))
+            })?;
+            Ok(Read { value, duplicates: Vec::new(), body: Bytes::new() })
+        }
         _ => Err(Status::unsupported_media_type(&MEDIA_TYPES)),
     }
 }
@@ -174,7 +185,7 @@ pub fn fit(resource: &Resource, value: &mut Value) -> Result<Vec<String>, String
 /// Fills in defaults.
 pub fn fill(resource: &Resource, value: &mut Value) {
     match &resource.backing {
-        Backing::Builtin(_) => builtins().complete(&resource.group, &resource.version, &resource.kind, value),
+        Backing::Builtin(_) => builtins().fill(&resource.group, &resource.version, &resource.kind, value),
         Backing::Custom(_) => {
             schema::default::fill(value, resource.schema.schema());
         }

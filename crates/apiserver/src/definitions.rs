@@ -82,3 +82,6 @@ fn accept(server: &Inner, definition: &Value) -> Value {
     new["status"]["conditions"] = Value::Array(conditions);
     new
 }
+
+/// A definition that is going says so.
+pub fn marked(_definition: &mut Value, _now: &str) {}

@@ -3,7 +3,13 @@
 
 use serde_json::Value;
 
-use crate::{call::Call, registry::Resource, status::Status, store::Stored};
+use crate::{
+    call::Call,
+    object::{as_object, child_object},
+    registry::{Backing, Resource},
+    status::Status,
+    store::Stored,
+};
 
 /// Gives the object what the server hands out, such as addresses.
 pub fn allocate(_call: &Call, _object: &mut Value, _old: Option<&Value>) -> Result<(), Status> {
@@ -16,18 +22,30 @@ pub fn may_go(resource: &Resource, object: &Value) -> bool {
     !(resource.group.is_empty() && &*resource.kind == "Namespace" && held("/spec/finalizers"))
 }
 
-/// How long the object may take to go.
-pub fn grace(_resource: &Resource, _object: &Value, _wanted: Option<i64>) -> i64 {
-    0
+/// How long the object may take to go, if its kind may take any time at all.
+pub fn grace(resource: &Resource, object: &Value, wanted: Option<i64>) -> Option<i64> {
+    match &resource.backing {
+        Backing::Builtin(rules) => rules.grace.map(|grace| grace(object, wanted)),
+        Backing::Custom(_) => None,
+    }
 }
 
 /// What else shows that an object is going.
-pub fn marked(_resource: &Resource, _object: &mut Value, _now: &str) {}
+pub fn marked(resource: &Resource, object: &mut Value, now: &str) {
+    match (&*resource.group, &*resource.kind) {
+        ("", "Namespace") => {
+            child_object(as_object(object), "status").insert("phase".into(), "Terminating".into());
+        }
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => crate::definitions::marked(object, now),
+        _ => {}
+    }
+}
 
 /// After a commit. `now` is nothing if the object is gone.
 pub async fn written(call: &Call, _before: Option<&Stored>, now: Option<&Stored>) -> Result<(), Status> {
     let resource = &call.resource;
     call.server.access.note(resource);
+    call.server.admission.note(resource);
     if &*resource.group == "apiextensions.k8s.io" {
         crate::definitions::written(&call.server, resource, now).await?;
     }

@@ -39,4 +39,5 @@ pub use access::User;
 pub use answer::Body;
 pub use clock::TokioClock;
 pub use serve::serve;
+pub use verbs::pods::log::Logs;
 pub use server::{ApiServer, BODY_LIMIT, Settings};

@@ -18,6 +18,7 @@ use http_body_util::BodyExt;
 use rand::{RngCore, SeedableRng, rngs::StdRng};
 
 use crate::{
+    admission::Admission,
     access::{Access, Attributes, User, tokens::kept_key},
     answer::{Answer, Body},
     call::Call,
@@ -25,6 +26,7 @@ use crate::{
     request::{Route, accept::Accepted},
     status::Status,
     store::{Limits, Store},
+    verbs::pods::log::Logs,
 };
 
 /// The largest body that is read, as in the real server.
@@ -47,6 +49,8 @@ pub struct Settings {
     pub trusts_all: bool,
     /// Bearer tokens and whose they are.
     pub tokens: BTreeMap<String, User>,
+    /// Who can tell what containers have written.
+    pub logs: Option<Arc<dyn Logs>>,
 }
 
 /// What all requests share.
@@ -54,6 +58,8 @@ pub struct Inner {
     pub store: Store,
     pub clock: Arc<dyn Clock>,
     pub access: Access,
+    pub admission: Admission,
+    pub logs: Option<Arc<dyn Logs>>,
     registry: RwLock<Arc<Registry>>,
     /// The resources of each definition, by its name.
     customs: Mutex<BTreeMap<String, Vec<Arc<Resource>>>>,
@@ -62,7 +68,7 @@ pub struct Inner {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { store: Store::in_memory(Limits::default()), clock: Arc::new(SystemClock), seed: None, trusts_all: true, tokens: BTreeMap::new() }
+        Self { store: Store::in_memory(Limits::default()), clock: Arc::new(SystemClock), seed: None, trusts_all: true, tokens: BTreeMap::new(), logs: None }
     }
 }
 
@@ -71,7 +77,7 @@ impl Default for Settings {
 impl ApiServer {
     /// A server over a store that may hold objects already.
     pub async fn start(settings: Settings) -> Result<Self, Status> {
-        let Settings { store, clock, seed, trusts_all, tokens } = settings;
+        let Settings { store, clock, seed, trusts_all, tokens, logs } = settings;
         let mut random = seed.map_or_else(StdRng::from_os_rng, StdRng::seed_from_u64);
         let mut key = [0; 32];
         random.fill_bytes(&mut key);
@@ -80,6 +86,8 @@ impl ApiServer {
             store,
             clock,
             access,
+            admission: Admission::default(),
+            logs,
             registry: RwLock::new(Arc::new(Registry::builtin())),
             customs: Mutex::default(),
             random: Mutex::new(random),

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::{
     access,
     admission::{self, Operation, Review},
+    builtin::builtins,
     call::Call,
     hooks,
     merge::{self, Set},
@@ -137,6 +138,7 @@ fn prepare_create(call: &Call, object: &mut Value) {
             if rules.status_apart && resource.subresource("status").is_some() {
                 reset_status(object, &resource.empty);
             }
+            builtins().begin(&resource.group, &resource.version, &resource.kind, object);
             (rules.prepare_create)(object);
         }
         Backing::Custom(custom) => {
@@ -164,6 +166,7 @@ fn check_create(call: &Call, object: &Value) -> Result<(), Status> {
         Backing::Builtin(rules) => {
             errors = metadata::check(object, resource.namespaced, rules.name);
             errors.extend((rules.check)(object));
+            errors.extend((rules.check_create)(object));
         }
         Backing::Custom(_) => {
             errors = metadata::check(object, resource.namespaced, crate::names::subdomain);
@@ -285,6 +288,11 @@ fn prepare_update(call: &Call, new: &mut Value, old: &Value, subresource: &str) 
             (rules.prepare_update)(new, old);
         }
         (Backing::Builtin(rules), "status") => (rules.prepare_status)(new, old),
+        (Backing::Builtin(rules), part) => {
+            if let Some(part) = rules.part(part) {
+                (part.prepare)(new, old);
+            }
+        }
         (Backing::Custom(custom), "") if custom.has_status => keep(new, "status"),
         (Backing::Custom(_), "status") => {
             // Everything but the status stays, and of the metadata only the managers move.
@@ -339,7 +347,11 @@ fn check_update(call: &Call, new: &Value, old: &Value, subresource: &str) -> Res
     match &resource.backing {
         Backing::Builtin(rules) => {
             errors.extend(metadata::check(new, resource.namespaced, |_| Vec::new()));
-            if subresource != "status" {
+            if subresource == "status" {
+                errors.extend((rules.check_status)(new, old));
+            } else if let Some(part) = rules.part(subresource) {
+                errors.extend((part.check)(new, old));
+            } else {
                 errors.extend((rules.check)(new));
                 errors.extend((rules.check_update)(new, old));
             }

@@ -53,6 +53,7 @@ pub fn render(answer: Answer, accepted: Accepted, warnings: &[String]) -> Respon
         Answer::Object { code, resource, body } => object(code, &resource, body, accepted),
         Answer::List(list) => list.render(accepted),
         Answer::Document { code, body } => encoded(code, to_bytes(&body), accepted.encoding),
+        Answer::Text { code: StatusCode::NO_CONTENT, .. } => empty(StatusCode::NO_CONTENT),
         Answer::Text { code, body } => full(code, "text/plain; charset=utf-8", body.into()),
         Answer::Raw { content_type, body } => full(StatusCode::OK, content_type, body),
         Answer::Watch(stream) => watch(stream, accepted),
@@ -205,6 +206,12 @@ fn full(code: StatusCode, content_type: &'static str, body: Bytes) -> Response<B
     let mut response = Response::new(Full::new(body).boxed_unsync());
     *response.status_mut() = code;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response
+}
+
+fn empty(code: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Full::new(Bytes::new()).boxed_unsync());
+    *response.status_mut() = code;
     response
 }
 

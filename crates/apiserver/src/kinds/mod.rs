@@ -1,11 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The rules of built-in kinds that no schema tells: what is filled in, what may not change, what must hold.
 
+mod budgets;
+pub mod conditions;
+mod cron;
+mod jobs;
+pub mod labels;
+mod place;
+pub mod pod;
 mod table;
+mod values;
+mod workloads;
 
 use serde_json::Value;
 
 use crate::{field::Error, names};
+
+/// A part of an object that has a path of its own and takes writes.
+#[derive(Debug)]
+pub struct Part {
+    pub name: &'static str,
+    /// Keeps what cannot be written through this part: (new, old).
+    pub prepare: fn(&mut Value, &Value),
+    pub check: fn(&Value, &Value) -> Vec<Error>,
+}
 
 /// What is special about a kind. Most kinds have nothing special: see [`Rules::PLAIN`].
 #[derive(Debug)]
@@ -39,11 +57,19 @@ pub struct Rules {
     pub prepare_update: fn(&mut Value, &Value),
     /// Before a status is written: (new, old). Everything but the status is kept.
     pub prepare_status: fn(&mut Value, &Value),
+    /// Further parts that take writes.
+    pub parts: &'static [Part],
     /// The fields that a writer of the status does not own.
     pub status_resets: &'static [&'static [&'static str]],
     pub check: fn(&Value) -> Vec<Error>,
+    /// What must hold for new objects only.
+    pub check_create: fn(&Value) -> Vec<Error>,
     /// What may not change: (new, old).
     pub check_update: fn(&Value, &Value) -> Vec<Error>,
+    /// What must hold for a status: (new, old).
+    pub check_status: fn(&Value, &Value) -> Vec<Error>,
+    /// How many seconds an object may take to go, of those that take any: (object, wanted).
+    pub grace: Option<fn(&Value, Option<i64>) -> i64>,
 }
 
 impl Rules {
@@ -64,10 +90,20 @@ impl Rules {
         prepare_create: |_| {},
         prepare_update: |_, _| {},
         prepare_status: keep_all_but_status,
+        parts: &[],
         status_resets: &[&["spec"]],
         check: |_| Vec::new(),
+        check_create: |_| Vec::new(),
         check_update: |_, _| Vec::new(),
+        check_status: |_, _| Vec::new(),
+        grace: None,
     };
+}
+
+impl Rules {
+    pub fn part(&self, name: &str) -> Option<&'static Part> {
+        self.parts.iter().find(|part| part.name == name)
+    }
 }
 
 /// The rules of a built-in kind.

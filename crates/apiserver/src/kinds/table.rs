@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The kinds that are not plain, as the real server was seen to treat them.
 
-use super::Rules;
+use super::{Rules, budgets, cron, jobs, pod, workloads};
 use crate::names;
 
 const PLAIN: Rules = Rules::PLAIN;
@@ -20,7 +20,23 @@ const ACCESS: Rules = Rules { name: names::path_segment, create_on_update: true,
 
 pub static RULES: &[(&str, Rules)] = &[
     (CORE, Rules { kind: "Namespace", name: names::label, fields: &[("status.phase", "/status/phase")], ..PLAIN }),
-    (CORE, Rules { kind: "Pod", returns_deleted: true, fields: POD, ..COUNTED }),
+    (
+        CORE,
+        Rules {
+            kind: "Pod",
+            returns_deleted: true,
+            fields: POD,
+            prepare_create: pod::prepare_create,
+            prepare_status: pod::prepare_status,
+            check: pod::check,
+            check_create: pod::check_create,
+            check_update: pod::check_update,
+            check_status: pod::check_status,
+            grace: Some(pod::grace),
+            parts: &[pod::EPHEMERAL, pod::RESIZE],
+            ..COUNTED
+        },
+    ),
     (CORE, Rules { kind: "PodTemplate", returns_deleted: true, ..COUNTED }),
     (
         CORE,
@@ -51,12 +67,52 @@ pub static RULES: &[(&str, Rules)] = &[
     (CORE, Rules { kind: "Node", status_apart: false, fields: &[("spec.unschedulable", "/spec/unschedulable")], ..PLAIN }),
     (CORE, Rules { kind: "PersistentVolumeClaim", returns_deleted: true, ..PLAIN }),
     (CORE, Rules { kind: "PersistentVolume", returns_deleted: true, ..PLAIN }),
-    (APPS, Rules { kind: "Deployment", counts_annotations: true, ..COUNTED }),
-    (APPS, Rules { kind: "ReplicaSet", fields: &[("status.replicas", "/status/replicas")], ..COUNTED }),
-    (APPS, Rules { kind: "DaemonSet", ..COUNTED }),
-    (APPS, Rules { kind: "StatefulSet", name: names::label, ..COUNTED }),
-    (BATCH, Rules { kind: "Job", orphans: true, fields: &[("status.successful", "/status/succeeded")], ..COUNTED }),
-    (BATCH, Rules { kind: "CronJob", ..COUNTED }),
+    (
+        APPS,
+        Rules {
+            kind: "Deployment",
+            counts_annotations: true,
+            check: workloads::deployment,
+            check_update: workloads::fixed_selector,
+            ..COUNTED
+        },
+    ),
+    (
+        APPS,
+        Rules {
+            kind: "ReplicaSet",
+            fields: &[("status.replicas", "/status/replicas")],
+            check: workloads::replica_set,
+            check_update: workloads::fixed_selector,
+            ..COUNTED
+        },
+    ),
+    (
+        APPS,
+        Rules { kind: "DaemonSet", check: workloads::daemon_set, check_update: workloads::fixed_selector, ..COUNTED },
+    ),
+    (
+        APPS,
+        Rules {
+            kind: "StatefulSet",
+            name: names::label,
+            check: workloads::stateful_set,
+            check_update: workloads::stateful_set_update,
+            ..COUNTED
+        },
+    ),
+    (
+        BATCH,
+        Rules {
+            kind: "Job",
+            orphans: true,
+            fields: &[("status.successful", "/status/succeeded")],
+            check: jobs::check,
+            check_update: jobs::check_update,
+            ..COUNTED
+        },
+    ),
+    (BATCH, Rules { kind: "CronJob", check: cron::check, check_create: cron::check_create, ..COUNTED }),
     (NETWORK, Rules { kind: "Ingress", ..COUNTED }),
     (NETWORK, Rules { kind: "IngressClass", ..COUNTED }),
     (NETWORK, Rules { kind: "NetworkPolicy", ..COUNTED }),
@@ -85,9 +141,9 @@ pub static RULES: &[(&str, Rules)] = &[
     ),
     (ADMISSION, Rules { kind: "ValidatingWebhookConfiguration", unconditional_update: false, ..COUNTED }),
     (ADMISSION, Rules { kind: "MutatingWebhookConfiguration", unconditional_update: false, ..COUNTED }),
-    (ADMISSION, Rules { kind: "ValidatingAdmissionPolicy", unconditional_update: false, ..COUNTED }),
+    (ADMISSION, Rules { kind: "ValidatingAdmissionPolicy", unconditional_update: false, check: crate::admission::policy::check, ..COUNTED }),
     (ADMISSION, Rules { kind: "ValidatingAdmissionPolicyBinding", unconditional_update: false, ..COUNTED }),
-    (ADMISSION, Rules { kind: "MutatingAdmissionPolicy", unconditional_update: false, ..COUNTED }),
+    (ADMISSION, Rules { kind: "MutatingAdmissionPolicy", unconditional_update: false, check: crate::admission::policy::check, ..COUNTED }),
     (ADMISSION, Rules { kind: "MutatingAdmissionPolicyBinding", unconditional_update: false, ..COUNTED }),
     ("apiregistration.k8s.io", Rules { kind: "APIService", unconditional_update: false, ..PLAIN }),
     ("apiextensions.k8s.io", Rules { kind: "CustomResourceDefinition", unconditional_update: false, ..COUNTED }),
@@ -105,7 +161,17 @@ pub static RULES: &[(&str, Rules)] = &[
     ),
     ("flowcontrol.apiserver.k8s.io", Rules { kind: "FlowSchema", ..COUNTED }),
     ("flowcontrol.apiserver.k8s.io", Rules { kind: "PriorityLevelConfiguration", ..COUNTED }),
-    ("policy", Rules { kind: "PodDisruptionBudget", name: names::path_segment, unconditional_update: false, ..COUNTED }),
+    (
+        "policy",
+        Rules {
+            kind: "PodDisruptionBudget",
+            name: names::path_segment,
+            unconditional_update: false,
+            prepare_create: budgets::prepare_create,
+            check: budgets::check,
+            ..COUNTED
+        },
+    ),
 ];
 
 const POD: &[(&str, &str)] = &[

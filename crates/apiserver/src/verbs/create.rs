@@ -15,6 +15,9 @@ use crate::{
 };
 
 pub async fn run(call: &mut Call, body: &Bytes) -> Result<Answer, Status> {
+    if call.resource.group.is_empty() && &*call.resource.plural == "bindings" {
+        return super::pods::binding::run(call, body).await;
+    }
     call.options.check_write("CreateOptions")?;
     let read = decode::read(&call.headers, body, &call.resource.kind)?;
     let mut object = decode::object(&call.resource.clone(), read, call.options.field_validation(), &mut call.warnings)?;

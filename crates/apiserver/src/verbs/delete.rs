@@ -94,6 +94,12 @@ pub async fn collection(call: &mut Call, body: &Bytes) -> Result<Answer, Status>
     Ok(Answer::List(List { resource, items, revision: page.revision, continue_token: None, remaining: None }))
 }
 
+/// Deletes one object inside of another action.
+pub async fn by_options(call: &mut Call, key: &str, options: &Value) -> Result<(), Status> {
+    let wish = wish(call, &to_bytes(options))?;
+    delete(call, key, &wish).await.map(|_| ())
+}
+
 fn wish(call: &mut Call, body: &Bytes) -> Result<Wish, Status> {
     let mut wish = Wish {
         grace: call.options.grace_period_seconds,
@@ -102,7 +108,11 @@ fn wish(call: &mut Call, body: &Bytes) -> Result<Wish, Status> {
         ..Wish::default()
     };
     if !body.is_empty() {
-        let read = options(body)?;
+        let read = if decode::is_protobuf(&call.headers) {
+            decode::read(&call.headers, body, "DeleteOptions")?.value
+        } else {
+            options(body)?
+        };
         let text = |pointer: &str| read.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         wish.uid = text("/preconditions/uid");
         wish.resource_version = text("/preconditions/resourceVersion");
@@ -173,53 +183,80 @@ async fn delete(call: &mut Call, key: &str, wish: &Wish) -> Result<Fate, Status>
 /// One try: mark the object as going, or remove it.
 async fn step(call: &mut Call, key: &str, stored: &Stored, old: Value, wish: &Wish) -> Result<Fate, CommitError> {
     let resource = call.resource.clone();
+    if old.is_going() {
+        return shorten(call, key, stored, old, wish).await;
+    }
     let mut new = old.clone();
     let orphans = matches!(&resource.backing, Backing::Builtin(rules) if rules.orphans);
     let finalizers = wanted_finalizers(&old, wish, orphans);
     let grace = hooks::grace(&resource, &old, wish.grace);
-    let held = !finalizers.is_empty() || grace > 0 || !hooks::may_go(&resource, &new);
-    if held {
-        mark(call, &mut new, &old, finalizers, grace);
+    let held = !finalizers.is_empty() || grace.is_some_and(|grace| grace > 0) || !hooks::may_go(&resource, &new);
+    // What may take its time is marked even if it has none left: whoever watches sees it go in two steps.
+    let mut revision = stored.revision();
+    if held || grace.is_some() {
+        mark(call, &mut new, finalizers, grace.unwrap_or_default());
         hooks::marked(&resource, &mut new, &call.server.now());
-        if new == old || call.options.is_dry_run() {
-            return Ok(Fate::Going(new));
+        if call.options.is_dry_run() {
+            return Ok(if held { Fate::Going(new) } else { Fate::Gone(new) });
         }
-        let now = call
-            .server
-            .store
-            .commit(&resource.keyspace, key, Write::Update(stored.revision()), |revision| resource.draft(&new, revision))
-            .await?;
+        let now = commit(call, key, Write::Update(revision), &new).await?;
         let _ = hooks::written(call, Some(stored), Some(&now)).await;
-        return Ok(Fate::Going(resource.read(&now)));
+        if held {
+            return Ok(Fate::Going(resource.read(&now)));
+        }
+        revision = now.revision();
     }
     if call.options.is_dry_run() {
         return Ok(Fate::Gone(new));
     }
-    let gone = call
-        .server
-        .store
-        .commit(&resource.keyspace, key, Write::Delete(stored.revision()), |revision| resource.draft(&new, revision))
-        .await?;
+    let gone = commit(call, key, Write::Delete(revision), &new).await?;
     let _ = hooks::written(call, Some(stored), None).await;
     Ok(Fate::Gone(resource.read(&gone)))
 }
 
-/// Marks the object as going. A later deletion can only shorten what an earlier one granted.
-fn mark(call: &Call, new: &mut Value, old: &Value, finalizers: Vec<String>, grace: i64) {
+async fn commit(call: &Call, key: &str, write: Write, object: &Value) -> Result<Stored, CommitError> {
+    let resource = &call.resource;
+    call.server.store.commit(&resource.keyspace, key, write, |revision| resource.draft(object, revision)).await
+}
+
+/// An object that is going already can only go sooner.
+async fn shorten(call: &mut Call, key: &str, stored: &Stored, old: Value, wish: &Wish) -> Result<Fate, CommitError> {
+    let granted = write::grace(&old);
+    let resource = call.resource.clone();
+    let sooner = wish.grace.filter(|wanted| *wanted < granted && hooks::grace(&resource, &old, None).is_some());
+    let Some(grace) = sooner.map(|wanted| wanted.max(0)) else { return Ok(Fate::Going(old)) };
+    let mut new = old.clone();
+    let ended = text(&old, "/metadata/deletionTimestamp").parse::<jiff::Timestamp>().unwrap_or(call.server.clock.now());
+    let ends = ended - jiff::SignedDuration::from_secs(granted - grace);
+    new.set_meta("deletionTimestamp", crate::object::time(ends));
+    new.set_meta("deletionGracePeriodSeconds", grace);
+    let goes = grace == 0 && new.finalizers().is_empty();
+    if call.options.is_dry_run() {
+        return Ok(if goes { Fate::Gone(new) } else { Fate::Going(new) });
+    }
+    let now = commit(call, key, Write::Update(stored.revision()), &new).await?;
+    if !goes {
+        let _ = hooks::written(call, Some(stored), Some(&now)).await;
+        return Ok(Fate::Going(resource.read(&now)));
+    }
+    let gone = commit(call, key, Write::Delete(now.revision()), &new).await?;
+    let _ = hooks::written(call, Some(stored), None).await;
+    Ok(Fate::Gone(resource.read(&gone)))
+}
+
+/// Marks the object as going.
+fn mark(call: &Call, new: &mut Value, finalizers: Vec<String>, grace: i64) {
     if finalizers.is_empty() {
         new.meta_mut().remove("finalizers");
     } else {
         new.set_meta("finalizers", finalizers);
     }
-    let first = !old.is_going();
-    if first || grace < write::grace(old) {
-        if first && old.generation() > 0 {
-            new.set_meta("generation", old.generation() + 1);
-        }
-        let ends = call.server.clock.now() + jiff::SignedDuration::from_secs(grace);
-        new.set_meta("deletionTimestamp", crate::object::time(ends));
-        new.set_meta("deletionGracePeriodSeconds", grace);
+    if new.generation() > 0 {
+        new.set_meta("generation", new.generation() + 1);
     }
+    let ends = call.server.clock.now() + jiff::SignedDuration::from_secs(grace);
+    new.set_meta("deletionTimestamp", crate::object::time(ends));
+    new.set_meta("deletionGracePeriodSeconds", grace);
 }
 
 /// The finalizers that the wanted propagation leaves on the object.

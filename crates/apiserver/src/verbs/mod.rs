@@ -4,6 +4,7 @@
 pub mod create;
 pub mod delete;
 pub mod patch;
+pub mod pods;
 pub mod read;
 pub mod review;
 pub mod scale;

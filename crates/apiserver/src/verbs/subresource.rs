@@ -8,8 +8,9 @@ use crate::{
     answer::Answer,
     call::{Call, not_allowed, not_served},
     decode,
+    registry::{Backing, Resource},
     status::Status,
-    verbs::{patch, read, review, scale, update},
+    verbs::{patch, pods, read, review, scale, update},
 };
 
 pub async fn run(call: &mut Call, part: &str, body: Bytes) -> Result<Answer, Status> {
@@ -30,6 +31,18 @@ pub async fn run(call: &mut Call, part: &str, body: Bytes) -> Result<Answer, Sta
             review::token_request(call, request)
         }
         ("scale", _) => scale::run(call, &body).await,
+        ("binding", Method::POST) => pods::binding::run(call, &body).await,
+        ("eviction", Method::POST) => pods::eviction::run(call, &body).await,
+        ("log", Method::GET) => pods::log::run(call),
+        (part, method) if has_part(&resource, part) => match method {
+            Method::PUT => update::part(call, &body, part).await,
+            Method::PATCH => patch::part(call, &body, part).await,
+            _ => read::get(call),
+        },
         _ => Err(not_served()),
     }
+}
+
+fn has_part(resource: &Resource, part: &str) -> bool {
+    matches!(&resource.backing, Backing::Builtin(rules) if rules.part(part).is_some())
 }

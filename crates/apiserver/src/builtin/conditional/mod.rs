@@ -15,7 +15,12 @@ type Fields = Map<String, Value>;
 /// By the type, wherever it comes. Runs before what is unconditional.
 pub(super) fn fields(name: &str, fields: &mut Fields) {
     match name.strip_prefix("io.k8s.api.").unwrap_or_default() {
-        "core.v1.Container" | "core.v1.EphemeralContainer" => pods::pull_policy("image", "imagePullPolicy", fields),
+        "core.v1.Container" => pods::pull_policy("image", "imagePullPolicy", fields),
+        "core.v1.EphemeralContainer" => {
+            pods::pull_policy("image", "imagePullPolicy", fields);
+            fill(fields, "terminationMessagePath", "/dev/termination-log");
+            fill(fields, "terminationMessagePolicy", "File");
+        }
         "core.v1.ImageVolumeSource" => pods::pull_policy("reference", "pullPolicy", fields),
         "core.v1.PodStatus" => pods::addresses(fields),
         "core.v1.NodeStatus" => copy(fields, "capacity", "allocatable"),
