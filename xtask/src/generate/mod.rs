@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 
 use crate::repo;
-pub use builtin::stale as stale_builtins;
+pub use builtin::{numbers::stale as stale_numbers, stale as stale_builtins};
 
 #[derive(Debug, clap::Args)]
 pub struct Options {
@@ -46,9 +46,15 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     if options.builtin || !options.check && builtin::stale(&root)?.is_some() {
         files.insert(builtin::FILE.into(), builtin::make(&root)?);
     }
+    if !options.check && (options.builtin || builtin::numbers::stale(&root)?.is_some()) {
+        files.insert(builtin::numbers::FILE.into(), builtin::numbers::make(&root)?);
+    }
     let mut stale = compare(&root, &files)?;
     if options.check && !options.builtin {
         stale.extend(builtin::stale(&root)?);
+    }
+    if options.check {
+        stale.extend(builtin::numbers::stale(&root)?);
     }
     if options.check {
         let total = files.len();

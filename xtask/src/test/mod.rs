@@ -93,6 +93,7 @@ fn generated() -> Result<Tally> {
     let files = generate::all()?;
     let mut stale = generate::compare(&crate::repo::root(), &files)?;
     stale.extend(generate::stale_builtins(&crate::repo::root())?);
+    stale.extend(generate::stale_numbers(&crate::repo::root())?);
     generate::report(&stale);
     let mut tally = Tally::passes(files.len().saturating_sub(stale.len()));
     stale.iter().for_each(|one| tally.fail(&format!("gen: {}", one.path().display())));

@@ -5,6 +5,7 @@
 //! a hash of all that goes in. `--builtin` makes it anew; a test with real servers compares all of it.
 
 mod learn;
+pub mod numbers;
 mod probe;
 mod read;
 mod types;
