@@ -193,7 +193,6 @@ pub fn attributes<'a>(target: &'a Target, verb: &'a str) -> Attributes<'a> {
     Attributes {
         verb,
         group: &target.group,
-        version: &target.version,
         resource: &target.plural,
         subresource: target.subresource.as_deref().unwrap_or_default(),
         namespace: if is_namespace { name } else { target.namespace.as_deref().unwrap_or_default() },

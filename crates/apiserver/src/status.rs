@@ -34,6 +34,7 @@ pub struct Details {
 /// One of several causes, usually one per field.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Cause {
+    #[serde(skip_serializing_if = "str::is_empty")]
     pub reason: String,
     pub message: String,
     #[serde(skip_serializing_if = "str::is_empty")]

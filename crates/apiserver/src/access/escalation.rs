@@ -25,15 +25,8 @@ pub fn check(call: &Call, new: &Value, old: Option<&Value>) -> Result<(), Status
 }
 
 fn may(call: &Call, verb: &str, resource: &str, name: &str) -> bool {
-    let wanted = Attributes {
-        verb,
-        group: GROUP,
-        version: "v1",
-        resource,
-        namespace: call.namespace(),
-        name,
-        ..Attributes::default()
-    };
+    let wanted =
+        Attributes { verb, group: GROUP, resource, namespace: call.namespace(), name, ..Attributes::default() };
     decide(&call.server, &call.user, &wanted).allowed
 }
 

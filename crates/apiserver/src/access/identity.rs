@@ -107,12 +107,7 @@ fn impersonate(server: &Inner, user: &User, mut other: User, head: &Parts) -> Re
         .and_then(|rest| rest.split_once(':'))
         .map(|(a, b)| (a.to_owned(), b.to_owned()));
     let may = |verb: &str, group: &str, resource: &str, subresource: &str, namespace: &str, name: &str| {
-        decide(
-            server,
-            user,
-            &Attributes { verb, group, version: "v1", resource, subresource, namespace, name, path: "" },
-        )
-        .allowed
+        decide(server, user, &Attributes { verb, group, resource, subresource, namespace, name, path: "" }).allowed
     };
     let named = match &account {
         Some((namespace, name)) => may("impersonate", "", "serviceaccounts", "", namespace, name),
@@ -165,16 +160,7 @@ fn constrained(
     }
     let verb = format!("impersonate:{mode}");
     let on = |resource: &'static str, namespace: &str, name: &str, subresource: &str| {
-        let wanted = Attributes {
-            verb: &verb,
-            group: IDENTITIES,
-            version: "v1",
-            resource,
-            subresource,
-            namespace,
-            name,
-            path: "",
-        };
+        let wanted = Attributes { verb: &verb, group: IDENTITIES, resource, subresource, namespace, name, path: "" };
         authorize(server, user, &wanted)
     };
     match account {

@@ -43,7 +43,6 @@ pub struct User {
 pub struct Attributes<'a> {
     pub verb: &'a str,
     pub group: &'a str,
-    pub version: &'a str,
     pub resource: &'a str,
     pub subresource: &'a str,
     pub namespace: &'a str,

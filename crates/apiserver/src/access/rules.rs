@@ -211,8 +211,7 @@ mod tests {
             ),
         ];
         for (value, (verb, group, resource, subresource, name), expected) in table {
-            let wanted =
-                Attributes { verb, group, version: "v1", resource, subresource, namespace: "", name, path: "" };
+            let wanted = Attributes { verb, group, resource, subresource, namespace: "", name, path: "" };
             assert_eq!(rule(value.clone()).allows(&wanted), expected, "{value} {wanted:?}");
         }
         let paths = rule(json!({ "verbs": ["get"], "nonResourceURLs": ["/healthz", "/apis/*"] }));

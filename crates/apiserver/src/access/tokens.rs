@@ -14,7 +14,7 @@ use crate::{
     builtin::builtins,
     call::Call,
     merge,
-    object::{Object, text},
+    object::{Object, as_object, child_object, text},
     schema::Root,
     server::Inner,
     status::Status,
@@ -104,17 +104,19 @@ pub struct Kind {
 impl Kind {
     pub fn new() -> Self {
         let id = builtins().kind("authentication.k8s.io", "v1", "TokenRequest");
-        let empty = id.map(|id| merge::zero(builtins(), id)).unwrap_or_default();
+        let mut empty = id.map(|id| merge::zero(builtins(), id)).unwrap_or_default();
+        // On the wire a request that is bound to nothing says so.
+        child_object(as_object(&mut empty), "spec").insert("boundObjectRef".into(), Value::Null);
         Self { schema: id.map(|id| builtins().root(id)), empty }
     }
 
     /// Fills in what is left open.
     pub fn complete(&self, request: &mut Value) {
-        let map = crate::object::as_object(request);
+        let map = as_object(request);
         map.insert("apiVersion".into(), "authentication.k8s.io/v1".into());
         map.insert("kind".into(), "TokenRequest".into());
-        crate::object::child_object(map, "metadata");
-        crate::object::child_object(map, "spec").entry("expirationSeconds").or_insert(3600.into());
+        child_object(map, "metadata");
+        child_object(map, "spec").entry("expirationSeconds").or_insert(3600.into());
     }
 
     /// Notes who wrote it.

@@ -7,10 +7,17 @@ mod accounts;
 mod lifecycle;
 mod limits;
 mod pods;
+pub mod policy;
 mod quota;
 mod resources;
 mod security;
 mod storage;
+mod webhook;
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
 
 use serde_json::Value;
 
@@ -23,12 +30,18 @@ use crate::{
     store::{Keyspace, Range},
 };
 
+/// Policies and webhooks as they were after so many writes of them.
+#[derive(Debug, Default)]
+pub struct Admission {
+    written: AtomicU64,
+    kept: Mutex<Option<(u64, Arc<policy::Registered>)>>,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     Create,
     Update,
     Delete,
-    Connect,
 }
 
 /// One write as admission sees it.
@@ -53,6 +66,24 @@ pub async fn mutate(call: &mut Call, review: &mut Review<'_>) -> Result<(), Stat
     storage::default_class(call, review);
     storage::protect(call, review);
     pods::run_as(call, review)?;
+    from_outside(call, review).await
+}
+
+/// Policies, then webhooks; and once more what wants to see what others have changed.
+async fn from_outside(call: &mut Call, review: &mut Review<'_>) -> Result<(), Status> {
+    let registered = call.server.admission.registered(&call.server);
+    if registered.mutates() && !policy::is_exempt(&call.resource) {
+        policy::mutate(call, review, &registered, false)?;
+        let before = review.object().cloned();
+        if webhook::mutate(call, review, &registered, false).await? {
+            policy::mutate(call, review, &registered, true)?;
+            if review.object() != before.as_ref() {
+                webhook::mutate(call, review, &registered, true).await?;
+            }
+        } else if registered.mutates_again() {
+            policy::mutate(call, review, &registered, true)?;
+        }
+    }
     Ok(())
 }
 
@@ -67,8 +98,38 @@ pub async fn validate(call: &mut Call, review: &Review<'_>) -> Result<(), Status
     pods::check_default_priority(call, review)?;
     pods::check_overhead(call, review)?;
     storage::check_resize(call, review)?;
+    let registered = call.server.admission.registered(&call.server);
+    if !policy::is_exempt(&call.resource) {
+        policy::validate(call, review, &registered)?;
+        webhook::validate(call, review, &registered).await?;
+    }
     // What is charged must not be refused any more: quotas come last.
     quota::charge(call, review).await
+}
+
+// === impl Admission ===
+
+impl Admission {
+    /// After an object was written or removed.
+    pub fn note(&self, resource: &Resource) {
+        if policy::is_exempt(resource) {
+            self.written.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn registered(&self, server: &Inner) -> Arc<policy::Registered> {
+        // Read before the store is: what is too new does no harm, what is too old would stay.
+        let written = self.written.load(Ordering::SeqCst);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*kept {
+            Some((at, registered)) if *at == written => registered.clone(),
+            _ => {
+                let registered = Arc::new(policy::Registered::read(server));
+                *kept = Some((written, registered.clone()));
+                registered
+            }
+        }
+    }
 }
 
 // === impl Review ===

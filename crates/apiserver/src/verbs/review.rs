@@ -83,7 +83,6 @@ fn access(call: &Call, review: &Value) -> Result<Value, Status> {
         Attributes {
             verb: of("verb"),
             group: of("group"),
-            version: of("version"),
             resource: of("resource"),
             subresource: of("subresource"),
             namespace: of("namespace"),

@@ -30,7 +30,7 @@ pub async fn charge(call: &Call, review: &Review<'_>) -> Result<(), Status> {
     let wanted = match review.operation {
         Operation::Create => true,
         Operation::Update => matches!(&*call.resource.plural, "services" | "persistentvolumeclaims"),
-        _ => false,
+        Operation::Delete => false,
     };
     let (true, None, false) = (wanted, &call.target.subresource, review.namespace.is_empty()) else { return Ok(()) };
     for _ in 0..TRIES {

@@ -29,10 +29,8 @@ fn number(count: usize) -> Quantity {
 pub fn of(group: &str, plural: &str, object: &Value) -> Amounts {
     let mut usage = Amounts::from([(format!("count/{}", qualified(group, plural)), number(1))]);
     match (group, plural) {
-        ("", "pods") => {
-            if !matches!(text(object, "/status/phase"), "Failed" | "Succeeded") {
-                usage.extend(compute(&resources::requests(object), &resources::limits(object)));
-            }
+        ("", "pods") if !matches!(text(object, "/status/phase"), "Failed" | "Succeeded") => {
+            usage.extend(compute(&resources::requests(object), &resources::limits(object)));
         }
         ("", "services") => usage.extend(service(object)),
         ("", CLAIMS) => usage.extend(claim(object)),

@@ -379,8 +379,8 @@ fn volumes(pod: &Pod<'_>) -> Option<Finding> {
         "secret",
     ];
     let kind = |volume: &Value| {
-        let keys = volume.as_object().into_iter().flat_map(|map| map.keys());
-        keys.filter(|key| !ALLOWED.contains(&key.as_str())).cloned().next()
+        let mut keys = volume.as_object().into_iter().flat_map(|map| map.keys());
+        keys.find(|key| !ALLOWED.contains(&key.as_str())).cloned()
     };
     let bad: Vec<(&str, String)> =
         items(pod.pod, "/spec/volumes").filter_map(|volume| Some((text(volume, "/name"), kind(volume)?))).collect();
