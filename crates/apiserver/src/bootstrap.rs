@@ -2,6 +2,7 @@
 //! What is there before the first request.
 
 mod access;
+mod services;
 
 use std::sync::Arc;
 

@@ -4,16 +4,25 @@
 use serde_json::Value;
 
 use crate::{
+    addresses::Held,
     call::Call,
-    object::{as_object, child_object},
+    object::{Object, as_object, child_object},
     registry::{Backing, Resource},
     status::Status,
     store::Stored,
 };
 
 /// Gives the object what the server hands out, such as addresses.
-pub fn allocate(_call: &Call, _object: &mut Value, _old: Option<&Value>) -> Result<(), Status> {
-    Ok(())
+pub fn allocate(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<Held, Status> {
+    if !is_service(&call.resource) {
+        return Ok(Held::default());
+    }
+    let outcome = call.server.addresses.allocate(object, old, || call.server.random());
+    outcome.map_err(|error| Status::invalid("", "Service", object.name(), &[error]))
+}
+
+fn is_service(resource: &Resource) -> bool {
+    resource.group.is_empty() && &*resource.kind == "Service"
 }
 
 /// Whether nothing inside the server holds an object that is going.
@@ -42,10 +51,13 @@ pub fn marked(resource: &Resource, object: &mut Value, now: &str) {
 }
 
 /// After a commit. `now` is nothing if the object is gone.
-pub async fn written(call: &Call, _before: Option<&Stored>, now: Option<&Stored>) -> Result<(), Status> {
+pub async fn written(call: &Call, before: Option<&Stored>, now: Option<&Stored>) -> Result<(), Status> {
     let resource = &call.resource;
     call.server.access.note(resource);
     call.server.admission.note(resource);
+    if let Some(before) = before.filter(|_| is_service(resource)) {
+        call.server.addresses.free(&resource.read(before), now.map(|now| resource.read(now)).as_ref());
+    }
     if &*resource.group == "apiextensions.k8s.io" {
         crate::definitions::written(&call.server, resource, now).await?;
     }

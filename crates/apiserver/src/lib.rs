@@ -5,6 +5,7 @@
 //! conformance suite shows, but nobody audits it for production. Production is any real Kubernetes.
 
 mod access;
+mod addresses;
 mod admission;
 mod answer;
 mod bootstrap;
@@ -36,6 +37,7 @@ mod verbs;
 mod write;
 
 pub use access::User;
+pub use addresses::ServiceRange;
 pub use answer::Body;
 pub use clock::TokioClock;
 pub use serve::serve;

@@ -6,6 +6,7 @@ use std::{
     convert::Infallible,
     fmt,
     future::Future,
+    net::SocketAddr,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
     task::{Context, Poll},
@@ -20,6 +21,7 @@ use rand::{RngCore, SeedableRng, rngs::StdRng};
 use crate::{
     admission::Admission,
     access::{Access, Attributes, User, tokens::kept_key},
+    addresses::{Addresses, ServiceRange},
     answer::{Answer, Body},
     call::Call,
     registry::{Registry, Resource},
@@ -51,6 +53,10 @@ pub struct Settings {
     pub tokens: BTreeMap<String, User>,
     /// Who can tell what containers have written.
     pub logs: Option<Arc<dyn Logs>>,
+    /// Where services get their addresses.
+    pub service_range: ServiceRange,
+    /// Where the server can be reached, if it can.
+    pub advertised: Option<SocketAddr>,
 }
 
 /// What all requests share.
@@ -60,6 +66,8 @@ pub struct Inner {
     pub access: Access,
     pub admission: Admission,
     pub logs: Option<Arc<dyn Logs>>,
+    pub addresses: Addresses,
+    pub advertised: Option<SocketAddr>,
     registry: RwLock<Arc<Registry>>,
     /// The resources of each definition, by its name.
     customs: Mutex<BTreeMap<String, Vec<Arc<Resource>>>>,
@@ -68,7 +76,7 @@ pub struct Inner {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { store: Store::in_memory(Limits::default()), clock: Arc::new(SystemClock), seed: None, trusts_all: true, tokens: BTreeMap::new(), logs: None }
+        Self { store: Store::in_memory(Limits::default()), clock: Arc::new(SystemClock), seed: None, trusts_all: true, tokens: BTreeMap::new(), logs: None, service_range: ServiceRange::default(), advertised: None }
     }
 }
 
@@ -77,7 +85,7 @@ impl Default for Settings {
 impl ApiServer {
     /// A server over a store that may hold objects already.
     pub async fn start(settings: Settings) -> Result<Self, Status> {
-        let Settings { store, clock, seed, trusts_all, tokens, logs } = settings;
+        let Settings { store, clock, seed, trusts_all, tokens, logs, service_range, advertised } = settings;
         let mut random = seed.map_or_else(StdRng::from_os_rng, StdRng::seed_from_u64);
         let mut key = [0; 32];
         random.fill_bytes(&mut key);
@@ -88,6 +96,8 @@ impl ApiServer {
             access,
             admission: Admission::default(),
             logs,
+            addresses: Addresses::new(service_range),
+            advertised,
             registry: RwLock::new(Arc::new(Registry::builtin())),
             customs: Mutex::default(),
             random: Mutex::new(random),

@@ -72,11 +72,12 @@ pub async fn create(call: &mut Call, mut object: Value) -> Result<Written, Statu
         }
         prepare_create(call, &mut object);
         let name = object.name().to_owned();
-        hooks::allocate(call, &mut object, None)?;
         check_create(call, &object)?;
+        access::check_creation(call)?;
         let review =
             Review { operation: Operation::Create, namespace: &namespace, name: &name, object: Some(&mut object), old: None };
         admission::validate(call, &review).await?;
+        let held = hooks::allocate(call, &mut object, None)?;
         if call.options.is_dry_run() {
             let key = resource.key(&namespace, &name);
             if call.server.store.get(&resource.keyspace, &key).is_some() {
@@ -92,6 +93,7 @@ pub async fn create(call: &mut Call, mut object: Value) -> Result<Written, Statu
             .await;
         match outcome {
             Ok(stored) => {
+                held.keep();
                 hooks::written(call, None, Some(&stored)).await?;
                 return Ok(Written { object: resource.read(&stored), deleted: false });
             }
@@ -199,7 +201,6 @@ pub async fn replace(call: &mut Call, stored: &Stored, old: &Value, mut new: Val
     admission::mutate(call, &mut review).await?;
     access::check_escalation(call, &new, Some(old))?;
     prepare_update(call, &mut new, old, subresource);
-    hooks::allocate(call, &mut new, Some(old))?;
     count_generation(&resource, &mut new, old, subresource);
     check_update(call, &new, old, subresource)?;
     let review = Review {
@@ -210,6 +211,7 @@ pub async fn replace(call: &mut Call, stored: &Stored, old: &Value, mut new: Val
         old: Some(old),
     };
     admission::validate(call, &review).await?;
+    let held = hooks::allocate(call, &mut new, Some(old))?;
     if call.options.is_dry_run() {
         return Ok(Written { object: new, deleted: false });
     }
@@ -228,6 +230,7 @@ pub async fn replace(call: &mut Call, stored: &Stored, old: &Value, mut new: Val
     };
     match outcome {
         Ok(now) => {
+            held.keep();
             hooks::written(call, Some(stored), (!goes).then_some(&now)).await?;
             // The answer to the write that let an object go shows it as it was before.
             let object = if goes { new } else { resource.read(&now) };

@@ -285,7 +285,8 @@ pub fn check_update(new: &Value, old: &Value) -> Vec<Error> {
     }
     let waits = old_spec.field("suspend").flag() && old.pointer("/status/startTime").is_none();
     if template(new, old, waits) != template(old, old, waits) {
-        errors.push(spec.field("template").invalid("field is immutable"));
+        let whole = spec.field("template");
+        errors.push(if waits { whole.field("spec") } else { whole }.invalid("field is immutable"));
     }
     errors
 }
@@ -308,6 +309,11 @@ fn template(job: &Value, old: &Value, waits: bool) -> Value {
                 Some(value) => drop(map.insert((*field).to_owned(), value)),
                 None => drop(map.remove(*field)),
             }
+        }
+    }
+    for list in ["/spec/containers", "/spec/initContainers"] {
+        for container in template.pointer_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+            as_object(container).remove("resources");
         }
     }
     template

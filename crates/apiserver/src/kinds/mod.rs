@@ -8,6 +8,7 @@ mod jobs;
 pub mod labels;
 mod place;
 pub mod pod;
+pub mod services;
 mod table;
 mod values;
 mod workloads;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The kinds that are not plain, as the real server was seen to treat them.
 
-use super::{Rules, budgets, cron, jobs, pod, workloads};
+use super::{Rules, budgets, cron, jobs, pod, services, workloads};
 use crate::names;
 
 const PLAIN: Rules = Rules::PLAIN;
@@ -56,6 +56,10 @@ pub static RULES: &[(&str, Rules)] = &[
             name: names::label,
             returns_deleted: true,
             fields: &[("spec.clusterIP", "/spec/clusterIP"), ("spec.type", "/spec/type")],
+            prepare_create: services::prepare_create,
+            prepare_update: services::prepare_update,
+            check: services::check,
+            check_update: services::check_update,
             ..PLAIN
         },
     ),
@@ -89,13 +93,21 @@ pub static RULES: &[(&str, Rules)] = &[
     ),
     (
         APPS,
-        Rules { kind: "DaemonSet", check: workloads::daemon_set, check_update: workloads::fixed_selector, ..COUNTED },
+        Rules {
+            kind: "DaemonSet",
+            prepare_create: workloads::daemon_set_create,
+            prepare_update: workloads::daemon_set_update,
+            check: workloads::daemon_set,
+            check_update: workloads::fixed_selector,
+            ..COUNTED
+        },
     ),
     (
         APPS,
         Rules {
             kind: "StatefulSet",
             name: names::label,
+            prepare_create: workloads::stateful_set_create,
             check: workloads::stateful_set,
             check_update: workloads::stateful_set_update,
             ..COUNTED

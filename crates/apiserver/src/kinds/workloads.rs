@@ -9,7 +9,11 @@ use super::{
     pod,
     values::{self, int_or_percent},
 };
-use crate::{field::Error, names};
+use crate::{
+    field::Error,
+    names,
+    object::{Object, as_object, child_object},
+};
 
 pub fn deployment(object: &Value) -> Vec<Error> {
     let mut errors = Vec::new();
@@ -183,6 +187,25 @@ pub fn daemon_set(object: &Value) -> Vec<Error> {
         }
     }
     errors
+}
+
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+/// Daemon sets count the changes of their template in an annotation.
+pub fn daemon_set_create(object: &mut Value) {
+    child_object(object.meta_mut(), "annotations").insert(TEMPLATE_GENERATION.into(), "1".into());
+}
+
+pub fn daemon_set_update(new: &mut Value, old: &Value) {
+    let count: i64 = old.annotation(TEMPLATE_GENERATION).and_then(|count| count.parse().ok()).unwrap_or_default();
+    let changed = new.pointer("/spec/template") != old.pointer("/spec/template");
+    let count = (count + i64::from(changed)).to_string();
+    child_object(new.meta_mut(), "annotations").insert(TEMPLATE_GENERATION.into(), count.into());
+}
+
+/// This number is written even when it is nothing.
+pub fn stateful_set_create(object: &mut Value) {
+    child_object(as_object(object), "status").insert("availableReplicas".into(), 0.into());
 }
 
 /// What a selector selects may not change.

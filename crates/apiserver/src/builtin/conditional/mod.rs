@@ -52,9 +52,18 @@ pub(super) fn kind(of: &GroupVersionKind, object: &mut Value) {
         ("", "ReplicationController") => workloads::labels(object),
         ("autoscaling", "HorizontalPodAutoscaler") => workloads::behavior(object),
         ("batch", "Job") => workloads::job(object),
+        ("apps", "DaemonSet") => template_generation(object),
         ("", "Namespace") => namespace(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object),
         _ => {}
+    }
+}
+
+/// A number that is an annotation on the wire, so that its writer owns it.
+fn template_generation(object: &mut Value) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    if let Some(annotations) = metadata.entry("annotations").or_insert_with(|| json!({})).as_object_mut() {
+        fill(annotations, "deprecated.daemonset.template.generation", "0");
     }
 }
 

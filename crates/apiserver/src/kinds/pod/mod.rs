@@ -47,9 +47,9 @@ pub fn check_create(pod: &Value) -> Vec<Error> {
 /// A template of pods inside another object.
 pub fn template(at: &Place<'_, '_>, errors: &mut Vec<Error>) {
     let metadata = at.field("metadata");
-    let (labels, annotations) = (metadata.field("labels"), metadata.field("annotations"));
-    super::labels::map(&labels, errors);
-    errors.extend(crate::metadata::annotations(metadata.fields(), &annotations.path()));
+    // The paths of these leave out the metadata.
+    errors.extend(crate::metadata::labels(metadata.fields(), &at.field("labels").path()));
+    errors.extend(crate::metadata::annotations(metadata.fields(), &at.field("annotations").path()));
     let spec = at.field("spec");
     spec::check(&spec, errors);
     let ephemeral = spec.field("ephemeralContainers");

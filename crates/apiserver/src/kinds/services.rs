@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Services: what must hold for them, and what follows from a change of type.
+
+use std::{collections::BTreeSet, net::IpAddr};
+
+use serde_json::{Map, Value, json};
+
+use super::{labels, place::Place, pod::spec::address, values};
+use crate::{
+    field::{Error, Problem},
+    names,
+    object::{as_object, child_object},
+};
+
+const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+
+pub fn needs_address(kind: &str) -> bool {
+    matches!(kind, "ClusterIP" | "NodePort" | "LoadBalancer")
+}
+
+pub fn needs_ports(kind: &str) -> bool {
+    matches!(kind, "NodePort" | "LoadBalancer")
+}
+
+/// Whether a load balancer has to be told which nodes have pods.
+pub fn needs_health_port(spec: &Map<String, Value>) -> bool {
+    let text = |field: &str| spec.get(field).and_then(Value::as_str).unwrap_or_default();
+    text("type") == "LoadBalancer" && text("externalTrafficPolicy") == "Local"
+}
+
+pub fn check(service: &Value) -> Vec<Error> {
+    let mut errors = Vec::new();
+    let root = Place::root(service);
+    let spec = root.field("spec");
+    let kind = spec.field("type").text();
+    let headless = spec.field("clusterIP").text() == "None";
+    ports(&spec, kind, headless, &mut errors);
+    labels::map(&spec.field("selector"), &mut errors);
+    affinity(&spec, &mut errors);
+    spec.field("type").one_of(&TYPES, &mut errors);
+    addresses(&spec, kind, headless, &mut errors);
+    for one in spec.field("externalIPs").items() {
+        external_address(&one, &mut errors);
+    }
+    if kind == "ExternalName" {
+        let name = spec.field("externalName");
+        let text = name.text().strip_suffix('.').unwrap_or(name.text());
+        if name.must_be(&mut errors) {
+            errors.extend(names::subdomain(text).into_iter().map(|why| name.invalid(why)));
+        }
+    }
+    balancer(&spec, kind, &mut errors);
+    policies(&spec, kind, &mut errors);
+    errors
+}
+
+fn ports(spec: &Place<'_, '_>, kind: &str, headless: bool, errors: &mut Vec<Error>) {
+    let list = spec.field("ports");
+    if list.is_empty() && !headless && kind != "ExternalName" {
+        errors.push(list.required(""));
+    }
+    let mut seen = BTreeSet::new();
+    let (mut known, mut taken) = (BTreeSet::new(), BTreeSet::new());
+    for port in list.items() {
+        let name = port.field("name");
+        if name.is_empty() {
+            if list.len() > 1 {
+                errors.push(name.required(""));
+            }
+        } else {
+            name.named(names::label, errors);
+            if !seen.insert(name.text()) {
+                errors.push(name.duplicate());
+            }
+        }
+        number(&port.field("port"), errors);
+        let protocol = port.field("protocol");
+        protocol.one_of(&["SCTP", "TCP", "UDP"], errors);
+        values::port_or_name(&port.field("targetPort"), errors);
+        let application = port.field("appProtocol");
+        if application.exists() {
+            application.named(names::qualified_name, errors);
+        }
+        let own = port.field("nodePort").number().unwrap_or_default();
+        if own != 0 && kind == "ClusterIP" {
+            errors.push(port.field("nodePort").forbidden("may not be used when `type` is 'ClusterIP'"));
+        }
+        if own != 0 && !taken.insert((protocol.text(), own)) {
+            errors.push(port.field("nodePort").duplicate());
+        }
+        let key = (protocol.text(), port.field("port").number().unwrap_or_default());
+        if !known.insert(key) {
+            let (protocol, number) = key;
+            let shown = format!(
+                "{{\"Name\":\"\",\"Protocol\":{protocol:?},\"AppProtocol\":null,\"Port\":{number},\"TargetPort\":0,\"NodePort\":0}}"
+            );
+            errors.push(Error { problem: Problem::Duplicate, ..port.refused(&shown) });
+        }
+    }
+}
+
+fn number(at: &Place<'_, '_>, errors: &mut Vec<Error>) {
+    let number = at.number().unwrap_or_default();
+    if !(1..=65535).contains(&number) {
+        errors.push(at.invalid_as(number, "must be between 1 and 65535, inclusive"));
+    }
+}
+
+fn affinity(spec: &Place<'_, '_>, errors: &mut Vec<Error>) {
+    let how = spec.field("sessionAffinity");
+    how.one_of(&["ClientIP", "None"], errors);
+    let config = spec.field("sessionAffinityConfig");
+    if how.text() == "ClientIP" {
+        let client = config.field("clientIP");
+        let seconds = client.field("timeoutSeconds");
+        match seconds.number() {
+            Some(1..=86400) => {}
+            Some(_) => errors.push(seconds.invalid("must be greater than 0 and less than 86400")),
+            None => errors.push(client.field("timeoutSeconds").required("when session affinity type is ClientIP")),
+        }
+    } else if how.text() == "None" && config.exists() {
+        errors.push(config.forbidden("must not be set when session affinity is None"));
+    }
+}
+
+fn addresses(spec: &Place<'_, '_>, kind: &str, headless: bool, errors: &mut Vec<Error>) {
+    let (list, families, policy) = (spec.field("clusterIPs"), spec.field("ipFamilies"), spec.field("ipFamilyPolicy"));
+    if kind == "ExternalName" {
+        for field in [list, families, policy] {
+            if !field.is_empty() {
+                errors.push(field.forbidden("may not be set for ExternalName services"));
+            }
+        }
+        return;
+    }
+    policy.maybe_one_of(&["PreferDualStack", "RequireDualStack", "SingleStack"], errors);
+    let mut seen = BTreeSet::new();
+    for family in families.items() {
+        if !["IPv4", "IPv6"].contains(&family.text()) {
+            errors.push(family.not_supported(&["IPv4", "IPv6"]));
+        }
+        if !seen.insert(family.text()) {
+            errors.push(family.duplicate());
+        }
+    }
+    for one in list.items() {
+        match one.text() {
+            "None" if list.len() > 1 => errors.push(one.invalid("may not be set to 'None' when more than one is given")),
+            "None" if kind != "ClusterIP" => {
+                errors.push(one.invalid(format!("may not be set to 'None' for {kind} services")));
+            }
+            "None" => {}
+            _ => address(&one, errors),
+        }
+    }
+    let first = list.items().next();
+    let own = spec.field("clusterIP");
+    match first {
+        Some(first) if first.text() != own.text() => {
+            errors.push(list.invalid("first value must match `clusterIP`"));
+        }
+        None if !own.is_empty() => errors.push(list.required("")),
+        _ => {}
+    }
+    let selectorless = headless && spec.field("selector").is_empty();
+    if !selectorless && errors.is_empty() {
+        if let Some(other) = families.items().find(|family| family.text() == "IPv6") {
+            errors.push(other.invalid("not configured on this cluster"));
+        } else if policy.text() == "RequireDualStack" {
+            errors.push(policy.invalid("this cluster is not configured for dual-stack services"));
+        }
+    }
+}
+
+fn external_address(at: &Place<'_, '_>, errors: &mut Vec<Error>) {
+    let Ok(found) = at.text().parse::<IpAddr>() else {
+        address(at, errors);
+        return;
+    };
+    let link_local = match found {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    };
+    if found.is_unspecified() {
+        errors.push(at.invalid(format!("may not be unspecified ({})", at.text())));
+    }
+    if found.is_loopback() {
+        errors.push(at.invalid("may not be in the loopback range (127.0.0.0/8, ::1/128)"));
+    }
+    if link_local {
+        errors.push(at.invalid("may not be in the link-local range (169.254.0.0/16, fe80::/10)"));
+    }
+    if found.is_multicast() {
+        errors.push(at.invalid("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"));
+    }
+}
+
+fn balancer(spec: &Place<'_, '_>, kind: &str, errors: &mut Vec<Error>) {
+    const ONLY: &str = "may only be used when `type` is 'LoadBalancer'";
+    let ranges = spec.field("loadBalancerSourceRanges");
+    // The real server tells this path with a capital letter.
+    let shown = spec.field("LoadBalancerSourceRanges").path();
+    if ranges.exists() {
+        if kind != "LoadBalancer" {
+            errors.push(Error::forbidden(shown.clone(), ONLY));
+        }
+        for (index, range) in ranges.items().enumerate() {
+            if !is_range(range.text().trim()) {
+                let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+                errors.push(Error::invalid(format!("{shown}[{index}]"), range.text(), why));
+            }
+        }
+    }
+    if kind != "LoadBalancer" {
+        if spec.field("allocateLoadBalancerNodePorts").exists() {
+            errors.push(spec.field("allocateLoadBalancerNodePorts").forbidden(ONLY));
+        }
+        if spec.field("loadBalancerClass").exists() {
+            errors.push(spec.field("loadBalancerClass").forbidden(ONLY));
+        }
+    }
+}
+
+/// An address and a length, as in `10.9.8.0/24`.
+pub fn is_range(text: &str) -> bool {
+    let Some((address, length)) = text.split_once('/') else { return false };
+    let most = match address.parse::<IpAddr>() {
+        Ok(IpAddr::V4(_)) => 32,
+        Ok(IpAddr::V6(_)) => 128,
+        Err(_) => return false,
+    };
+    length.parse::<u8>().is_ok_and(|length| length <= most)
+}
+
+fn policies(spec: &Place<'_, '_>, kind: &str, errors: &mut Vec<Error>) {
+    let outside = spec.field("externalTrafficPolicy");
+    let reachable = needs_ports(kind) || !spec.field("externalIPs").is_empty();
+    if outside.exists() {
+        if reachable {
+            outside.one_of(&["Cluster", "Local"], errors);
+        } else {
+            errors.push(outside.invalid("may only be set for externally-accessible services"));
+        }
+    } else if needs_ports(kind) {
+        errors.push(outside.required(""));
+    }
+    let health = spec.field("healthCheckNodePort");
+    if health.number().is_some_and(|port| port != 0) && !spec.fields().is_some_and(needs_health_port) {
+        let why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+        errors.push(health.invalid(why));
+    }
+    spec.field("internalTrafficPolicy").maybe_one_of(&["Cluster", "Local"], errors);
+    spec.field("trafficDistribution")
+        .maybe_one_of(&["PreferClose", "PreferSameZone", "PreferSameNode"], errors);
+}
+
+pub fn check_update(new: &Value, old: &Value) -> Vec<Error> {
+    let mut errors = Vec::new();
+    let (root, before) = (Place::root(new), Place::root(old));
+    let (spec, old_spec) = (root.field("spec"), before.field("spec"));
+    let stays = needs_address(spec.field("type").text()) && needs_address(old_spec.field("type").text());
+    let (list, known) = (spec.field("clusterIPs"), old_spec.field("clusterIPs"));
+    if stays && !known.is_empty() && list.items().next().map(|one| one.text()) != known.items().next().map(|one| one.text()) {
+        let path = format!("{}[0]", list.path());
+        errors.push(Error::invalid(path, list.value().clone(), "may not change once set"));
+    }
+    let class = spec.field("loadBalancerClass");
+    let balanced = |spec: &Place<'_, '_>| spec.field("type").text() == "LoadBalancer";
+    if balanced(&spec) && balanced(&old_spec) && class.value() != old_spec.field("loadBalancerClass").value() {
+        errors.push(class.invalid_as(class.value().clone(), "may not change once set"));
+    }
+    errors
+}
+
+/// Both forms of the address say the same.
+pub fn prepare_create(service: &mut Value) {
+    let spec = child_object(as_object(service), "spec");
+    if let Some(own) = spec.get("clusterIP").filter(|own| *own != "").cloned() {
+        spec.entry("clusterIPs").or_insert_with(|| json!([own]));
+    }
+}
+
+/// Keeps what was handed out, and drops what another type does not have.
+pub fn prepare_update(new: &mut Value, old: &Value) {
+    let empty = Map::new();
+    let before = old.get("spec").and_then(Value::as_object).unwrap_or(&empty);
+    let spec = child_object(as_object(new), "spec");
+    let kind = |spec: &Map<String, Value>| spec.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (now, then) = (kind(spec), kind(before));
+    same_addresses(spec, before);
+    let unchanged = |spec: &Map<String, Value>, field: &str| spec.get(field) == before.get(field);
+    if needs_address(&now) && needs_address(&then) && !spec.contains_key("clusterIP") {
+        copy(spec, before, &["clusterIP", "clusterIPs"]);
+    }
+    if needs_address(&now) {
+        if needs_address(&then) {
+            fill(spec, before, &["ipFamilies", "ipFamilyPolicy"]);
+        }
+        spec.entry("ipFamilies").or_insert_with(|| json!(["IPv4"]));
+        spec.entry("ipFamilyPolicy").or_insert_with(|| "SingleStack".into());
+    } else if needs_address(&then) {
+        for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+            if unchanged(spec, field) || spec.get(field) == Some(&json!("")) {
+                spec.remove(field);
+            }
+        }
+        spec.remove("internalTrafficPolicy");
+    }
+    if needs_ports(&now) && needs_ports(&then) {
+        same_ports(spec, before);
+    } else if needs_ports(&then) {
+        drop_ports(spec, before);
+        if unchanged(spec, "externalTrafficPolicy") {
+            spec.remove("externalTrafficPolicy");
+        }
+    }
+    if needs_health_port(spec) && needs_health_port(before) {
+        fill(spec, before, &["healthCheckNodePort"]);
+    } else if needs_health_port(before) && unchanged(spec, "healthCheckNodePort") {
+        spec.remove("healthCheckNodePort");
+    }
+    if now != "LoadBalancer" && then == "LoadBalancer" {
+        for field in ["allocateLoadBalancerNodePorts", "loadBalancerClass"] {
+            if unchanged(spec, field) {
+                spec.remove(field);
+            }
+        }
+    }
+    if now != "ExternalName" && then == "ExternalName" && unchanged(spec, "externalName") {
+        spec.remove("externalName");
+    }
+}
+
+fn copy(spec: &mut Map<String, Value>, before: &Map<String, Value>, fields: &[&str]) {
+    for field in fields {
+        if let Some(value) = before.get(*field) {
+            spec.insert((*field).to_owned(), value.clone());
+        }
+    }
+}
+
+fn fill(spec: &mut Map<String, Value>, before: &Map<String, Value>, fields: &[&str]) {
+    let absent: Vec<&str> = fields.iter().copied().filter(|field| !spec.contains_key(*field)).collect();
+    copy(spec, before, &absent);
+}
+
+/// A change of one form of the address goes for the other.
+fn same_addresses(spec: &mut Map<String, Value>, before: &Map<String, Value>) {
+    let own = spec.get("clusterIP").cloned().filter(|own| *own != "");
+    let changed = own.as_ref() != before.get("clusterIP");
+    let listed = spec.get("clusterIPs") != before.get("clusterIPs");
+    match own {
+        None => {
+            spec.remove("clusterIP");
+            if !listed {
+                spec.remove("clusterIPs");
+            }
+        }
+        Some(own) if changed && !listed => drop(spec.insert("clusterIPs".into(), json!([own]))),
+        Some(own) => drop(spec.entry("clusterIPs").or_insert_with(|| json!([own]))),
+    }
+}
+
+/// Ports keep the node port that they had.
+fn same_ports(spec: &mut Map<String, Value>, before: &Map<String, Value>) {
+    let olds = before.get("ports").and_then(Value::as_array).cloned().unwrap_or_default();
+    let used: Vec<Value> = list(spec).iter().filter_map(|port| port.get("nodePort").cloned()).collect();
+    for port in list_mut(spec) {
+        let same = |old: &&Value| old.get("port") == port.get("port") && old.get("protocol") == port.get("protocol");
+        let known = olds.iter().find(same).and_then(|old| old.get("nodePort")).filter(|known| !used.contains(known)).cloned();
+        if let Some(known) = known
+            && port.get("nodePort").is_none_or(|own| own == 0)
+        {
+            as_object(port).insert("nodePort".into(), known);
+        }
+    }
+}
+
+fn drop_ports(spec: &mut Map<String, Value>, before: &Map<String, Value>) {
+    let olds: Vec<Value> = list(before).iter().filter_map(|port| port.get("nodePort").cloned()).collect();
+    for port in list_mut(spec) {
+        if port.get("nodePort").is_some_and(|own| olds.contains(own)) {
+            as_object(port).remove("nodePort");
+        }
+    }
+}
+
+fn list(spec: &Map<String, Value>) -> &[Value] {
+    spec.get("ports").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+fn list_mut(spec: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value> {
+    spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten()
+}
