@@ -18,7 +18,12 @@ use std::{
     },
 };
 
-use crate::{registry::Resource, server::Inner, status::Status};
+use crate::{
+    call::{Call, attributes},
+    registry::Resource,
+    server::Inner,
+    status::Status,
+};
 pub use escalation::check as check_escalation;
 pub use identity::{authenticate, of_token};
 pub use rbac::{Decision, Index};
@@ -117,6 +122,14 @@ pub fn authorize(server: &Inner, user: &User, wanted: &Attributes<'_>) -> Result
         why = format!("{why}: {}", decision.reason);
     }
     Err(Status::forbidden(wanted.group, wanted.resource, wanted.name, why))
+}
+
+/// An apply or an update that creates needs the right to create as well.
+pub fn check_creation(call: &Call) -> Result<(), Status> {
+    if call.method == http::Method::POST {
+        return Ok(());
+    }
+    authorize(&call.server, &call.user, &attributes(&call.target, "create"))
 }
 
 fn refusal(user: &User, wanted: &Attributes<'_>) -> String {

@@ -74,14 +74,10 @@ async fn from_outside(call: &mut Call, review: &mut Review<'_>) -> Result<(), St
     let registered = call.server.admission.registered(&call.server);
     if registered.mutates() && !policy::is_exempt(&call.resource) {
         policy::mutate(call, review, &registered, false)?;
-        let before = review.object().cloned();
-        if webhook::mutate(call, review, &registered, false).await? {
+        let changed = webhook::mutate(call, review, &registered, false).await?;
+        if changed || registered.has_several_policies() {
             policy::mutate(call, review, &registered, true)?;
-            if review.object() != before.as_ref() {
-                webhook::mutate(call, review, &registered, true).await?;
-            }
-        } else if registered.mutates_again() {
-            policy::mutate(call, review, &registered, true)?;
+            webhook::mutate(call, review, &registered, true).await?;
         }
     }
     Ok(())

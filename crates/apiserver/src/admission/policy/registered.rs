@@ -67,9 +67,9 @@ impl Registered {
         !self.mutating.is_empty() || !self.mutating_hooks.is_empty()
     }
 
-    /// Whether a policy wants to see what others have changed.
-    pub fn mutates_again(&self) -> bool {
-        self.mutating.len() > 1 && self.mutating.iter().any(|policy| policy.again)
+    /// Whether one policy may have changed what another has seen.
+    pub fn has_several_policies(&self) -> bool {
+        self.mutating.len() > 1
     }
 
     pub fn read(server: &Inner) -> Self {
