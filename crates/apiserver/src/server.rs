@@ -22,10 +22,14 @@ use crate::{
     admission::Admission,
     access::{Access, Attributes, User, tokens::kept_key},
     addresses::{Addresses, ServiceRange},
-    answer::{Answer, Body},
+    answer::{Answer, Body, table::Setting},
     call::Call,
     registry::{Registry, Resource},
-    request::{Route, accept::Accepted},
+    request::{
+        Route,
+        accept::{Accepted, Form},
+        options::{Include, Options},
+    },
     status::Status,
     store::{Limits, Store},
     verbs::pods::log::Logs,
@@ -126,8 +130,16 @@ impl ApiServer {
         let accepted = Accepted::choose(accept);
         let mut warnings = Vec::new();
         let outcome = self.route(&head, body, accepted, &mut warnings).await;
-        let answer = outcome.unwrap_or_else(Answer::Refusal);
-        crate::answer::render(answer, accepted.unwrap_or(Accepted::JSON), &warnings)
+        let include = match accepted {
+            Ok(Accepted { form: Form::Table, .. }) => Options::parse(head.uri.query()).and_then(|options| options.include()),
+            _ => Ok(Include::default()),
+        };
+        let answer = match (outcome, &include) {
+            (Ok(_), Err(status)) => Answer::Refusal(status.clone()),
+            (outcome, _) => outcome.unwrap_or_else(Answer::Refusal),
+        };
+        let setting = Setting { now: self.inner.clock.now(), include: include.unwrap_or_default() };
+        crate::answer::render(answer, accepted.unwrap_or(Accepted::JSON), setting, &warnings)
     }
 
     async fn route<B>(

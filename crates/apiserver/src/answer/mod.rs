@@ -12,6 +12,7 @@ use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use serde_json::{Value, json};
 
+use self::table::Setting;
 use crate::{
     registry::Resource,
     request::accept::{Accepted, Encoding, Form},
@@ -48,10 +49,10 @@ pub struct List {
 }
 
 /// Writes an answer in the form that the caller accepts.
-pub fn render(answer: Answer, accepted: Accepted, warnings: &[String]) -> Response<Body> {
+pub fn render(answer: Answer, accepted: Accepted, setting: Setting, warnings: &[String]) -> Response<Body> {
     let mut response = match answer {
-        Answer::Object { code, resource, body } => object(code, &resource, body, accepted),
-        Answer::List(list) => list.render(accepted),
+        Answer::Object { code, resource, body } => object(code, &resource, body, accepted, setting),
+        Answer::List(list) => list.render(accepted, setting),
         Answer::Document { code, body } => encoded(code, to_bytes(&body), accepted.encoding),
         Answer::Text { code: StatusCode::NO_CONTENT, .. } => empty(StatusCode::NO_CONTENT),
         Answer::Text { code, body } => full(code, "text/plain; charset=utf-8", body.into()),
@@ -72,10 +73,10 @@ pub fn render(answer: Answer, accepted: Accepted, warnings: &[String]) -> Respon
     response
 }
 
-fn object(code: StatusCode, resource: &Resource, body: Bytes, accepted: Accepted) -> Response<Body> {
+fn object(code: StatusCode, resource: &Resource, body: Bytes, accepted: Accepted, setting: Setting) -> Response<Body> {
     match accepted.form {
         Form::Table => match serde_json::from_slice(&body) {
-            Ok(object) => encoded(code, to_bytes(&table::of_object(resource, &object)), accepted.encoding),
+            Ok(object) => encoded(code, to_bytes(&table::of_object(resource, &object, setting)), accepted.encoding),
             Err(error) => refusal(&Status::internal(error), accepted.encoding),
         },
         Form::PartialMetadata => match serde_json::from_slice::<Value>(&body) {
@@ -117,14 +118,14 @@ impl List {
         metadata
     }
 
-    fn render(self, accepted: Accepted) -> Response<Body> {
+    fn render(self, accepted: Accepted, setting: Setting) -> Response<Body> {
         match accepted.form {
             Form::Table => {
                 let mut metadata = self.metadata();
                 if self.continue_token.is_none() {
                     crate::object::as_object(&mut metadata).remove("continue");
                 }
-                let table = table::of_list(&self.resource, &self.items, metadata);
+                let table = table::of_list(&self.resource, &self.items, metadata, setting);
                 encoded(StatusCode::OK, to_bytes(&table), accepted.encoding)
             }
             Form::PartialMetadataList => {

@@ -31,6 +31,16 @@ pub struct Options {
     pub container: Option<String>,
     pub follow: bool,
     pub tail_lines: Option<u64>,
+    pub include_object: Option<String>,
+}
+
+/// What comes with each row of a table.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Include {
+    #[default]
+    Metadata,
+    Object,
+    Nothing,
 }
 
 /// What happens with fields that a kind does not have.
@@ -73,9 +83,22 @@ impl Options {
             "dryRun" => self.dry_run.extend(text(value)),
             "propagationPolicy" => self.propagation_policy = text(value),
             "container" => self.container = text(value),
+            "includeObject" => self.include_object = text(value),
             _ => {}
         }
         Ok(())
+    }
+
+    /// What the rows of a table come with.
+    pub fn include(&self) -> Result<Include, Status> {
+        match self.include_object.as_deref() {
+            None | Some("Metadata") => Ok(Include::Metadata),
+            Some("Object") => Ok(Include::Object),
+            Some("None") => Ok(Include::Nothing),
+            Some(other) => Err(Status::bad_request(format!(
+                "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', 'Object', 'None', or empty"
+            ))),
+        }
     }
 
     pub fn is_dry_run(&self) -> bool {

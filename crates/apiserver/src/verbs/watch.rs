@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Following a resource.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use futures::{StreamExt, stream};
@@ -10,13 +16,17 @@ use tokio::time::Instant;
 
 use super::read;
 use crate::{
-    answer::{Answer, partial, table},
+    answer::{
+        Answer, partial,
+        table::{self, Setting},
+    },
     call::Call,
     field::Error,
     registry::Resource,
+    server::Inner,
     request::{
         accept::Form,
-        options::{Options, refuse},
+        options::{Include, Options, refuse},
     },
     status::Status,
     store::{Compacted, Event, Kind, Range, Stored, Watcher},
@@ -108,6 +118,10 @@ struct View {
     options: Options,
     namespace: Option<String>,
     form: Form,
+    server: Arc<Inner>,
+    include: Include,
+    /// The columns of a table come once.
+    columns_sent: AtomicBool,
 }
 
 impl View {
@@ -127,6 +141,9 @@ impl View {
             namespace: call.target.namespace.clone(),
             options,
             form: call.accepted.form,
+            server: call.server.clone(),
+            include: call.options.include().unwrap_or_default(),
+            columns_sent: AtomicBool::new(false),
         }
     }
 
@@ -162,7 +179,11 @@ impl View {
             Some(revision) => at_revision(&body, revision),
         };
         let body = match self.form {
-            Form::Table => shown(&body, |object| table::of_object(&self.resource, object)),
+            Form::Table => {
+                let setting = Setting { now: self.server.clock.now(), include: self.include };
+                let first = !self.columns_sent.swap(true, Ordering::Relaxed);
+                shown(&body, |object| table::of_event(&self.resource, object, setting, first))
+            }
             Form::PartialMetadata | Form::PartialMetadataList => shown(&body, partial),
             _ => body,
         };
