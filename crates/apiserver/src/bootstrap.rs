@@ -44,7 +44,7 @@ pub async fn run(server: &Arc<Inner>) -> Result<(), Status> {
     for (plural, object) in access::objects() {
         ensure(server, "rbac.authorization.k8s.io", "v1", plural, object).await?;
     }
-    Ok(())
+    services::run(server).await
 }
 
 /// The priority classes that are always there.

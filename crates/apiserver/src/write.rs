@@ -78,6 +78,7 @@ pub async fn create(call: &mut Call, mut object: Value) -> Result<Written, Statu
             Review { operation: Operation::Create, namespace: &namespace, name: &name, object: Some(&mut object), old: None };
         admission::validate(call, &review).await?;
         let held = hooks::allocate(call, &mut object, None)?;
+        warn(call, &object);
         if call.options.is_dry_run() {
             let key = resource.key(&namespace, &name);
             if call.server.store.get(&resource.keyspace, &key).is_some() {
@@ -100,6 +101,17 @@ pub async fn create(call: &mut Call, mut object: Value) -> Result<Written, Statu
             Err(CommitError::Exists) if template.is_some() && tries < NAME_TRIES => tries += 1,
             Err(CommitError::Exists) => return Err(exists(call, &key, &name)),
             Err(error) => return Err(commit_error(call, &name, &error)),
+        }
+    }
+}
+
+/// Says what is strange about an object that is taken.
+fn warn(call: &mut Call, object: &Value) {
+    if let Backing::Builtin(rules) = &call.resource.backing {
+        for warning in (rules.warn)(object) {
+            if !call.warnings.contains(&warning) {
+                call.warnings.push(warning);
+            }
         }
     }
 }
@@ -212,6 +224,7 @@ pub async fn replace(call: &mut Call, stored: &Stored, old: &Value, mut new: Val
     };
     admission::validate(call, &review).await?;
     let held = hooks::allocate(call, &mut new, Some(old))?;
+    warn(call, &new);
     if call.options.is_dry_run() {
         return Ok(Written { object: new, deleted: false });
     }

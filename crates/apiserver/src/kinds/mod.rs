@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The rules of built-in kinds that no schema tells: what is filled in, what may not change, what must hold.
 
+mod access;
+mod autoscaling;
+mod config;
+mod events;
+mod namespaces;
+mod network;
+mod quotas;
+mod scheduling;
+mod storage;
 mod budgets;
 pub mod conditions;
 mod cron;
@@ -69,6 +78,8 @@ pub struct Rules {
     pub check_update: fn(&Value, &Value) -> Vec<Error>,
     /// What must hold for a status: (new, old).
     pub check_status: fn(&Value, &Value) -> Vec<Error>,
+    /// What is said about an object that is taken all the same.
+    pub warn: fn(&Value) -> Vec<String>,
     /// How many seconds an object may take to go, of those that take any: (object, wanted).
     pub grace: Option<fn(&Value, Option<i64>) -> i64>,
 }
@@ -97,6 +108,7 @@ impl Rules {
         check_create: |_| Vec::new(),
         check_update: |_, _| Vec::new(),
         check_status: |_, _| Vec::new(),
+        warn: |_| Vec::new(),
         grace: None,
     };
 }
@@ -108,8 +120,11 @@ impl Rules {
 }
 
 /// The rules of a built-in kind.
-pub fn rules(group: &str, kind: &str) -> &'static Rules {
+pub fn rules(group: &str, version: &str, kind: &str) -> &'static Rules {
     static PLAIN: Rules = Rules::PLAIN;
+    if group == "autoscaling" {
+        return autoscaling::rules(version);
+    }
     table::RULES.iter().find(|(of, rules)| *of == group && rules.kind == kind).map_or(&PLAIN, |(_, rules)| rules)
 }
 

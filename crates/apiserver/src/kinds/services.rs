@@ -326,9 +326,6 @@ pub fn prepare_update(new: &mut Value, old: &Value) {
             }
         }
     }
-    if now != "ExternalName" && then == "ExternalName" && unchanged(spec, "externalName") {
-        spec.remove("externalName");
-    }
 }
 
 fn copy(spec: &mut Map<String, Value>, before: &Map<String, Value>, fields: &[&str]) {
@@ -391,4 +388,15 @@ fn list(spec: &Map<String, Value>) -> &[Value] {
 
 fn list_mut(spec: &mut Map<String, Value>) -> impl Iterator<Item = &mut Value> {
     spec.get_mut("ports").and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+/// What is allowed but does nothing.
+pub fn warn(service: &Value) -> Vec<String> {
+    let spec = service.get("spec").unwrap_or(&Value::Null);
+    let text = |field: &str| spec.get(field).and_then(Value::as_str).unwrap_or_default();
+    let mut warnings = Vec::new();
+    if !text("externalName").is_empty() && text("type") != "ExternalName" {
+        warnings.push("spec.externalName is ignored when spec.type is not \"ExternalName\"".to_owned());
+    }
+    warnings
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The kinds that are not plain, as the real server was seen to treat them.
 
-use super::{Rules, budgets, cron, jobs, pod, services, workloads};
+use super::{
+    Rules, access, budgets, config, cron, events, jobs, namespaces, network, pod, quotas, scheduling, services, storage,
+    workloads,
+};
 use crate::names;
 
 const PLAIN: Rules = Rules::PLAIN;
@@ -19,7 +22,23 @@ const DEVICES: &str = "resource.k8s.io";
 const ACCESS: Rules = Rules { name: names::path_segment, create_on_update: true, ..PLAIN };
 
 pub static RULES: &[(&str, Rules)] = &[
-    (CORE, Rules { kind: "Namespace", name: names::label, fields: &[("status.phase", "/status/phase")], ..PLAIN }),
+    (
+        CORE,
+        Rules {
+            kind: "Namespace",
+            name: names::label,
+            fields: &[("status.phase", "/status/phase")],
+            prepare_create: namespaces::prepare_create,
+            prepare_update: namespaces::prepare_update,
+            check: namespaces::check,
+            parts: &[namespaces::FINALIZE],
+            ..PLAIN
+        },
+    ),
+    (
+        CORE,
+        Rules { kind: "ConfigMap", check: config::config_map, check_update: config::config_map_update, ..PLAIN },
+    ),
     (
         CORE,
         Rules {
@@ -37,7 +56,7 @@ pub static RULES: &[(&str, Rules)] = &[
             ..COUNTED
         },
     ),
-    (CORE, Rules { kind: "PodTemplate", returns_deleted: true, ..COUNTED }),
+    (CORE, Rules { kind: "PodTemplate", returns_deleted: true, check: pod::check_template, ..COUNTED }),
     (
         CORE,
         Rules {
@@ -47,7 +66,17 @@ pub static RULES: &[(&str, Rules)] = &[
             ..COUNTED
         },
     ),
-    (CORE, Rules { kind: "Secret", fields: &[("type", "/type")], ..PLAIN }),
+    (
+        CORE,
+        Rules {
+            kind: "Secret",
+            fields: &[("type", "/type")],
+            prepare_update: config::secret_prepare_update,
+            check: config::secret,
+            check_update: config::secret_update,
+            ..PLAIN
+        },
+    ),
     (CORE, Rules { kind: "ServiceAccount", returns_deleted: true, ..PLAIN }),
     (
         CORE,
@@ -59,17 +88,40 @@ pub static RULES: &[(&str, Rules)] = &[
             prepare_create: services::prepare_create,
             prepare_update: services::prepare_update,
             check: services::check,
+            warn: services::warn,
             check_update: services::check_update,
             ..PLAIN
         },
     ),
     (CORE, Rules { kind: "Endpoints", create_on_update: true, ..PLAIN }),
-    (CORE, Rules { kind: "Event", create_on_update: true, fields: EVENT, ..PLAIN }),
-    ("events.k8s.io", Rules { kind: "Event", create_on_update: true, fields: EVENT, ..PLAIN }),
-    (CORE, Rules { kind: "LimitRange", create_on_update: true, ..PLAIN }),
-    (CORE, Rules { kind: "ResourceQuota", returns_deleted: true, ..PLAIN }),
+    (CORE, Rules { kind: "Event", create_on_update: true, fields: EVENT, check: events::check, ..PLAIN }),
+    (
+        "events.k8s.io",
+        Rules {
+            kind: "Event",
+            create_on_update: true,
+            fields: EVENT,
+            stored_as: Some("v1"),
+            to_stored: events::to_stored,
+            from_stored: events::from_stored,
+            check_create: events::check_new,
+            check_update: events::check_new_update,
+            ..PLAIN
+        },
+    ),
+    (CORE, Rules { kind: "LimitRange", create_on_update: true, check: quotas::limits, ..PLAIN }),
+    (CORE, Rules { kind: "ResourceQuota", returns_deleted: true, check: quotas::quota, ..PLAIN }),
     (CORE, Rules { kind: "Node", status_apart: false, fields: &[("spec.unschedulable", "/spec/unschedulable")], ..PLAIN }),
-    (CORE, Rules { kind: "PersistentVolumeClaim", returns_deleted: true, ..PLAIN }),
+    (
+        CORE,
+        Rules {
+            kind: "PersistentVolumeClaim",
+            returns_deleted: true,
+            prepare_create: storage::prepare_create,
+            check: storage::claim,
+            ..PLAIN
+        },
+    ),
     (CORE, Rules { kind: "PersistentVolume", returns_deleted: true, ..PLAIN }),
     (
         APPS,
@@ -125,22 +177,52 @@ pub static RULES: &[(&str, Rules)] = &[
         },
     ),
     (BATCH, Rules { kind: "CronJob", check: cron::check, check_create: cron::check_create, ..COUNTED }),
-    (NETWORK, Rules { kind: "Ingress", ..COUNTED }),
+    (NETWORK, Rules { kind: "Ingress", check: network::ingress, ..COUNTED }),
     (NETWORK, Rules { kind: "IngressClass", ..COUNTED }),
-    (NETWORK, Rules { kind: "NetworkPolicy", ..COUNTED }),
-    ("discovery.k8s.io", Rules { kind: "EndpointSlice", ..COUNTED }),
-    ("coordination.k8s.io", Rules { kind: "Lease", unconditional_update: false, create_on_update: true, ..PLAIN }),
-    (RBAC, Rules { kind: "Role", ..ACCESS }),
-    (RBAC, Rules { kind: "ClusterRole", ..ACCESS }),
-    (RBAC, Rules { kind: "RoleBinding", ..ACCESS }),
-    (RBAC, Rules { kind: "ClusterRoleBinding", ..ACCESS }),
+    (NETWORK, Rules { kind: "NetworkPolicy", check: network::policy, ..COUNTED }),
+    (
+        "discovery.k8s.io",
+        Rules {
+            kind: "EndpointSlice",
+            check: network::endpoint_slice,
+            check_update: network::endpoint_slice_update,
+            ..COUNTED
+        },
+    ),
+    (
+        "coordination.k8s.io",
+        Rules { kind: "Lease", unconditional_update: false, create_on_update: true, check: scheduling::lease, ..PLAIN },
+    ),
+    (RBAC, Rules { kind: "Role", check: access::role, ..ACCESS }),
+    (RBAC, Rules { kind: "ClusterRole", check: access::cluster_role, ..ACCESS }),
+    (
+        RBAC,
+        Rules { kind: "RoleBinding", check: access::role_binding, check_update: access::binding_update, ..ACCESS },
+    ),
+    (
+        RBAC,
+        Rules {
+            kind: "ClusterRoleBinding",
+            check: access::cluster_role_binding,
+            check_update: access::binding_update,
+            ..ACCESS
+        },
+    ),
     (STORAGE, Rules { kind: "StorageClass", returns_deleted: true, ..PLAIN }),
     (STORAGE, Rules { kind: "CSIDriver", returns_deleted: true, unconditional_update: false, ..PLAIN }),
     (STORAGE, Rules { kind: "CSINode", returns_deleted: true, unconditional_update: false, ..PLAIN }),
     (STORAGE, Rules { kind: "CSIStorageCapacity", unconditional_update: false, ..PLAIN }),
     (STORAGE, Rules { kind: "VolumeAttachment", returns_deleted: true, unconditional_update: false, ..PLAIN }),
     (STORAGE, Rules { kind: "VolumeAttributesClass", returns_deleted: true, ..PLAIN }),
-    ("scheduling.k8s.io", Rules { kind: "PriorityClass", ..COUNTED }),
+    (
+        "scheduling.k8s.io",
+        Rules {
+            kind: "PriorityClass",
+            check: scheduling::priority,
+            check_update: scheduling::priority_update,
+            ..COUNTED
+        },
+    ),
     ("node.k8s.io", Rules { kind: "RuntimeClass", unconditional_update: false, create_on_update: true, ..PLAIN }),
     (
         "certificates.k8s.io",
@@ -151,12 +233,12 @@ pub static RULES: &[(&str, Rules)] = &[
             ..PLAIN
         },
     ),
-    (ADMISSION, Rules { kind: "ValidatingWebhookConfiguration", unconditional_update: false, ..COUNTED }),
-    (ADMISSION, Rules { kind: "MutatingWebhookConfiguration", unconditional_update: false, ..COUNTED }),
-    (ADMISSION, Rules { kind: "ValidatingAdmissionPolicy", unconditional_update: false, check: crate::admission::policy::check, ..COUNTED }),
-    (ADMISSION, Rules { kind: "ValidatingAdmissionPolicyBinding", unconditional_update: false, ..COUNTED }),
-    (ADMISSION, Rules { kind: "MutatingAdmissionPolicy", unconditional_update: false, check: crate::admission::policy::check, ..COUNTED }),
-    (ADMISSION, Rules { kind: "MutatingAdmissionPolicyBinding", unconditional_update: false, ..COUNTED }),
+    (ADMISSION, Rules { kind: "ValidatingWebhookConfiguration", unconditional_update: false, check: crate::admission::policy::form::hooks, ..COUNTED }),
+    (ADMISSION, Rules { kind: "MutatingWebhookConfiguration", unconditional_update: false, check: crate::admission::policy::form::hooks, ..COUNTED }),
+    (ADMISSION, Rules { kind: "ValidatingAdmissionPolicy", unconditional_update: false, check: crate::admission::policy::form::policy, ..COUNTED }),
+    (ADMISSION, Rules { kind: "ValidatingAdmissionPolicyBinding", unconditional_update: false, check: crate::admission::policy::form::binding, ..COUNTED }),
+    (ADMISSION, Rules { kind: "MutatingAdmissionPolicy", unconditional_update: false, check: crate::admission::policy::form::policy, ..COUNTED }),
+    (ADMISSION, Rules { kind: "MutatingAdmissionPolicyBinding", unconditional_update: false, check: crate::admission::policy::form::binding, ..COUNTED }),
     ("apiregistration.k8s.io", Rules { kind: "APIService", unconditional_update: false, ..PLAIN }),
     ("apiextensions.k8s.io", Rules { kind: "CustomResourceDefinition", unconditional_update: false, ..COUNTED }),
     (DEVICES, Rules { kind: "DeviceClass", returns_deleted: true, ..COUNTED }),
@@ -197,7 +279,16 @@ const POD: &[(&str, &str)] = &[
     ("status.podIP", "/status/podIP"),
 ];
 
+/// In the form in which events are stored, with the names of both kinds.
 const EVENT: &[(&str, &str)] = &[
+    ("regarding.apiVersion", "/involvedObject/apiVersion"),
+    ("regarding.fieldPath", "/involvedObject/fieldPath"),
+    ("regarding.kind", "/involvedObject/kind"),
+    ("regarding.name", "/involvedObject/name"),
+    ("regarding.namespace", "/involvedObject/namespace"),
+    ("regarding.resourceVersion", "/involvedObject/resourceVersion"),
+    ("regarding.uid", "/involvedObject/uid"),
+    ("reportingController", "/reportingComponent"),
     ("involvedObject.apiVersion", "/involvedObject/apiVersion"),
     ("involvedObject.fieldPath", "/involvedObject/fieldPath"),
     ("involvedObject.kind", "/involvedObject/kind"),

@@ -250,3 +250,14 @@ pub fn prefixed_path(at: &Place<'_, '_>, errors: &mut Vec<Error>) {
         errors.push(at.invalid_as(path, "Invalid path"));
     }
 }
+
+/// Whether a quota can count the resource.
+pub fn is_quota_resource(name: &str) -> bool {
+    const KNOWN: [&str; 19] = [
+        "cpu", "memory", "ephemeral-storage", "requests.cpu", "requests.memory", "requests.storage",
+        "requests.ephemeral-storage", "limits.cpu", "limits.memory", "limits.ephemeral-storage", "pods", "resourcequotas",
+        "services", "replicationcontrollers", "secrets", "persistentvolumeclaims", "configmaps", "services.nodeports",
+        "services.loadbalancers",
+    ];
+    KNOWN.contains(&name) || name.starts_with("hugepages-") || name.starts_with("requests.hugepages-")
+}

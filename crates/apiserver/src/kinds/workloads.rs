@@ -154,6 +154,9 @@ pub fn stateful_set(object: &Value) -> Vec<Error> {
     }
     selector(&spec, "statefulset", true, &mut errors);
     template(&spec, "StatefulSet", &mut errors);
+    // The real server looks at these twice.
+    let whole = spec.field("template");
+    pod::template_metadata(&whole, &mut errors);
     errors
 }
 

@@ -91,7 +91,7 @@ impl Resource {
     }
 
     fn builtin(of: &builtin::Resource) -> Self {
-        let rules = kinds::rules(&of.group, &of.kind);
+        let rules = kinds::rules(&of.group, &of.version, &of.kind);
         let schema = builtins().root(of.root);
         let api_version = join(&of.group, &of.version);
         let empty = zero(&api_version, &of.kind, of.root);

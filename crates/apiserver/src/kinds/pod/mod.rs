@@ -44,18 +44,30 @@ pub fn check_create(pod: &Value) -> Vec<Error> {
     errors
 }
 
+/// A template that is an object of its own.
+pub fn check_template(object: &Value) -> Vec<Error> {
+    let mut errors = Vec::new();
+    let root = Place::root(object);
+    template(&root.field("template"), &mut errors);
+    errors
+}
+
 /// A template of pods inside another object.
 pub fn template(at: &Place<'_, '_>, errors: &mut Vec<Error>) {
-    let metadata = at.field("metadata");
-    // The paths of these leave out the metadata.
-    errors.extend(crate::metadata::labels(metadata.fields(), &at.field("labels").path()));
-    errors.extend(crate::metadata::annotations(metadata.fields(), &at.field("annotations").path()));
+    template_metadata(at, errors);
     let spec = at.field("spec");
     spec::check(&spec, errors);
     let ephemeral = spec.field("ephemeralContainers");
     if !ephemeral.is_empty() {
         errors.push(ephemeral.forbidden("ephemeral containers not allowed in pod template"));
     }
+}
+
+pub fn template_metadata(at: &Place<'_, '_>, errors: &mut Vec<Error>) {
+    let metadata = at.field("metadata");
+    // The paths of these leave out the metadata.
+    errors.extend(crate::metadata::labels(metadata.fields(), &at.field("labels").path()));
+    errors.extend(crate::metadata::annotations(metadata.fields(), &at.field("annotations").path()));
 }
 
 /// A pod with gates says that it cannot be scheduled.
