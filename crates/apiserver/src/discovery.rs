@@ -5,6 +5,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::{
+    object::set,
     access::{User, tokens},
     answer::{Answer, to_bytes},
     openapi,
@@ -44,8 +45,8 @@ pub fn answer(
         Document::Group(name) => match registry.group(name) {
             Some(group) => {
                 let mut document = group_document(group);
-                document["kind"] = "APIGroup".into();
-                document["apiVersion"] = "v1".into();
+                set(&mut document, "kind", "APIGroup");
+                set(&mut document, "apiVersion", "v1");
                 document
             }
             None => return Ok(Answer::Absent),
@@ -119,8 +120,8 @@ fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
                 "verbs": part.verbs.iter().map(|verb| &**verb).collect::<Vec<_>>(),
             });
             if !part.version.is_empty() {
-                document["group"] = part.group.as_ref().into();
-                document["version"] = part.version.as_ref().into();
+                set(&mut document, "group", part.group.as_ref());
+                set(&mut document, "version", part.version.as_ref());
             }
             document
         }));
@@ -130,7 +131,7 @@ fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
     }
     let mut document = json!({ "kind": "APIResourceList", "groupVersion": join(group, version), "resources": list });
     if !group.is_empty() {
-        document["apiVersion"] = "v1".into();
+        set(&mut document, "apiVersion", "v1");
     }
     Some(document)
 }
@@ -148,13 +149,13 @@ fn resource_document(resource: &Resource) -> Value {
         "verbs": texts(&resource.verbs),
     });
     if !resource.short_names.is_empty() {
-        document["shortNames"] = texts(&resource.short_names);
+        set(&mut document, "shortNames", texts(&resource.short_names));
     }
     if !resource.categories.is_empty() {
-        document["categories"] = texts(&resource.categories);
+        set(&mut document, "categories", texts(&resource.categories));
     }
     if let Some(hash) = &resource.storage_version_hash {
-        document["storageVersionHash"] = hash.as_ref().into();
+        set(&mut document, "storageVersionHash", hash.as_ref());
     }
     document
 }
@@ -186,17 +187,17 @@ fn resource_discovery(resource: &Resource) -> Value {
         "verbs": texts(&resource.verbs),
     });
     if !resource.short_names.is_empty() {
-        document["shortNames"] = texts(&resource.short_names);
+        set(&mut document, "shortNames", texts(&resource.short_names));
     }
     if !resource.categories.is_empty() {
-        document["categories"] = texts(&resource.categories);
+        set(&mut document, "categories", texts(&resource.categories));
     }
     if !resource.subresources.is_empty() {
         let parts = resource.subresources.iter().map(|part| {
             let kind = response_kind(resource, &part.group, &part.version, &part.kind);
             json!({ "subresource": &*part.name, "responseKind": kind, "verbs": texts(&part.verbs) })
         });
-        document["subresources"] = parts.collect();
+        set(&mut document, "subresources", parts.collect::<Value>());
     }
     document
 }

@@ -36,6 +36,7 @@ pub fn places(bytes: &[u8]) -> HashMap<String, usize> {
 struct Notes {
     /// Only filled in when asked for.
     places: Option<HashMap<String, usize>>,
+    fields: usize,
     path: String,
     duplicates: Vec<String>,
 }
@@ -130,9 +131,8 @@ impl Seed<'_> {
     fn mark_place(&self) {
         let notes = &mut *self.0.borrow_mut();
         if let Some(places) = &mut notes.places {
-            // A path that is there already keeps the number from being unique, not from growing.
-            let next = places.len() + 1;
-            places.insert(notes.path.clone(), next);
+            notes.fields += 1;
+            places.insert(notes.path.clone(), notes.fields);
         }
     }
 

@@ -71,9 +71,7 @@ fn owners(owners: &[Value]) -> Vec<Error> {
         let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
         let (api_version, kind) = (text("apiVersion"), text("kind"));
         let version = api_version.rsplit('/').next().unwrap_or_default();
-        if api_version.matches('/').count() > 1 {
-            errors.push(Error::invalid(format!("{path}.apiVersion"), api_version, "version must not be empty"));
-        } else if version.is_empty() {
+        if version.is_empty() || api_version.matches('/').count() > 1 {
             errors.push(Error::invalid(format!("{path}.apiVersion"), api_version, "version must not be empty"));
         }
         for (field, value) in [("kind", kind), ("name", text("name")), ("uid", text("uid"))] {

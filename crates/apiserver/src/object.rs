@@ -82,6 +82,11 @@ pub fn child_object<'a>(map: &'a mut Map<String, Value>, key: &str) -> &'a mut M
     as_object(map.entry(key).or_insert_with(|| Value::Object(Map::new())))
 }
 
+/// Sets a field; what is no object becomes one.
+pub fn set(value: &mut Value, field: &str, new: impl Into<Value>) {
+    as_object(value).insert(field.to_owned(), new.into());
+}
+
 /// A time as objects carry it: seconds, UTC.
 pub fn time(now: Timestamp) -> String {
     now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     builtin::builtins,
-    object::as_object,
+    object::{as_object, set},
     registry::{Registry, Resource},
     schema::{ListKind, PatchStrategy, Schema, Shape},
 };
@@ -110,7 +110,7 @@ fn operations(resource: &Resource, paths: &mut Map<String, Value>) {
     let served = |verb: &str| resource.serves(verb);
     let mut collection = Map::new();
     let mut one = Map::new();
-    let mut add = |map: &mut Map<String, Value>, verb: &str, method: &str, action: &str, parameters: &[Value]| {
+    let add = |map: &mut Map<String, Value>, verb: &str, method: &str, action: &str, parameters: &[Value]| {
         if served(verb) {
             map.insert(method.to_owned(), operation(action, parameters));
         }
@@ -150,6 +150,10 @@ impl Writer {
         };
         const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
         const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
+        // What the operations take and give.
+        for name in ["DeleteOptions", "Patch", "Status"] {
+            self.missing.insert(format!("io.k8s.apimachinery.pkg.apis.meta.v1.{name}"));
+        }
         let name = reversed(&resource.group, &resource.version, &resource.kind);
         let mut schema = custom.open_api.clone();
         let map = as_object(&mut schema);
@@ -195,7 +199,7 @@ impl Writer {
                 .map(|(kind, _)| json!({ "group": &*kind.group, "version": &*kind.version, "kind": &*kind.kind }))
                 .collect();
             if !kinds.is_empty() {
-                written["x-kubernetes-group-version-kind"] = Value::Array(kinds);
+                set(&mut written, "x-kubernetes-group-version-kind", Value::Array(kinds));
             }
             self.schemas.insert(name, written);
         }
@@ -228,11 +232,11 @@ impl Writer {
                     ListKind::Atomic => "atomic",
                     ListKind::Set => "set",
                     ListKind::Map { keys } => {
-                        written["x-kubernetes-list-map-keys"] = keys.iter().map(|key| &**key).collect();
+                        set(&mut written, "x-kubernetes-list-map-keys", keys.iter().map(|key| &**key).collect::<Value>());
                         "map"
                     }
                 };
-                written["x-kubernetes-list-type"] = kind.into();
+                set(&mut written, "x-kubernetes-list-type", kind);
                 written
             }
             Shape::Map { values, .. } => json!({ "type": "object", "additionalProperties": self.used(schema.at(*values)) }),
@@ -247,16 +251,16 @@ impl Writer {
                     of.fields.iter().filter(|(_, field)| field.required).map(|(name, _)| &**name).collect();
                 let mut written = json!({ "type": "object", "properties": properties });
                 if !required.is_empty() {
-                    written["required"] = required.into();
+                    set(&mut written, "required", required);
                 }
                 if of.atomic {
-                    written["x-kubernetes-map-type"] = "atomic".into();
+                    set(&mut written, "x-kubernetes-map-type", "atomic");
                 }
                 written
             }
         };
         if let Some(values) = builtins().enums.get(&schema.id()) {
-            written["enum"] = values.iter().map(|value| &**value).collect();
+            set(&mut written, "enum", values.iter().map(|value| &**value).collect::<Value>());
         }
         written
     }
@@ -276,10 +280,10 @@ fn annotate(property: &mut Value, patch: Option<&PatchStrategy>) {
         strategies.push("retainKeys");
     }
     if !strategies.is_empty() {
-        property["x-kubernetes-patch-strategy"] = strategies.join(",").into();
+        set(property, "x-kubernetes-patch-strategy", strategies.join(","));
     }
     if let Some(key) = &patch.merge_key {
-        property["x-kubernetes-patch-merge-key"] = key.as_ref().into();
+        set(property, "x-kubernetes-patch-merge-key", key.as_ref());
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod age;
 mod cells;
+mod infrastructure;
 mod jsonpath;
 mod nodes;
 mod pods;
@@ -110,10 +111,7 @@ fn custom_cell(object: &Value, column: &crate::registry::custom::PrinterColumn, 
     let found = jsonpath::find(object, &column.json_path);
     let Some(first) = found.first() else { return Value::Null };
     match kind {
-        "string" => {
-            let texts: Vec<String> = found.iter().map(|value| plain(value)).collect();
-            texts.join(" ").into()
-        }
+        "string" => plain(first).into(),
         "date" => match first.as_str() {
             Some(time) => age::since(time, now).into(),
             None => Value::Null,

@@ -111,7 +111,7 @@ fn resource(definition: &Value, version: &Value, schema: Root, storage: &str, al
         short_names: strings(definition.pointer("/status/acceptedNames/shortNames")),
         categories: strings(definition.pointer("/status/acceptedNames/categories")),
         verbs: VERBS.iter().map(|verb| Box::from(*verb)).collect(),
-        storage_version_hash: None,
+        storage_version_hash: Some(storage_version_hash(group, storage, &kind)),
         subresources: subresources(&custom, &kind),
         columns: columns(version),
         keyspace: Keyspace::new(group, names("plural")),
@@ -123,6 +123,13 @@ fn resource(definition: &Value, version: &Value, schema: Root, storage: &str, al
         kind,
         backing: Backing::Custom(Arc::new(custom)),
     }
+}
+
+/// What discovery shows so that clients notice when objects are stored differently.
+fn storage_version_hash(group: &str, version: &str, kind: &str) -> Box<str> {
+    use base64::{Engine, prelude::BASE64_STANDARD};
+    let digest = ring::digest::digest(&ring::digest::SHA256, format!("{group}/{version}/{kind}").as_bytes());
+    BASE64_STANDARD.encode(digest.as_ref().get(..8).unwrap_or_default()).into()
 }
 
 fn warning(version: &Value, api_version: &str, kind: &str) -> Option<String> {

@@ -205,7 +205,7 @@ impl Registry {
             if kept.is_empty() {
                 continue;
             }
-            let served = |version: &Box<str>| kept.iter().any(|one| one.version == *version);
+            let served = |version: &str| kept.iter().any(|one| &*one.version == version);
             let versions = group.versions.iter().filter(|version| served(version)).cloned().collect();
             part.groups.push(Group { name: group.name.clone(), versions });
             part.resources.insert(group.name.clone(), kept);

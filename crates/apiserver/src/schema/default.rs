@@ -13,7 +13,7 @@ pub fn fill(value: &mut Value, schema: Schema<'_>) {
             for (name, field) in &of.fields {
                 let ty = schema.at(field.of);
                 match map.get_mut(&**name) {
-                    Some(present) if !(present.is_null() && !ty.ty().nullable) => fill(present, ty),
+                    Some(present) if !present.is_null() || ty.ty().nullable => fill(present, ty),
                     _ => {
                         if let Some(default) = &ty.ty().default {
                             let mut default = default.clone();

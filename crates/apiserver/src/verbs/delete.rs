@@ -13,7 +13,7 @@ use crate::{
     decode,
     field::Error,
     hooks,
-    object::{Object, text},
+    object::{Object, set, text},
     registry::Backing,
     request::options::{check_dry_run, refuse},
     status::Status,
@@ -58,7 +58,7 @@ pub async fn one(call: &mut Call, body: &Bytes) -> Result<Answer, Status> {
         Fate::Gone(object) => {
             let mut details = json!({ "name": call.name(), "kind": &*resource.plural, "uid": object.uid() });
             if !resource.group.is_empty() {
-                details["group"] = resource.group.as_ref().into();
+                set(&mut details, "group", resource.group.as_ref());
             }
             let body = json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details });
             Answer::Document { code: StatusCode::OK, body }

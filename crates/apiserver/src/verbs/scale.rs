@@ -15,7 +15,7 @@ use crate::{
     decode,
     field::Error,
     merge,
-    object::{Object, as_object, child_object},
+    object::{Object, as_object, child_object, set},
     registry::{Resource, custom},
     request::selector::labels_text,
     status::Status,
@@ -101,7 +101,7 @@ fn of(object: &Value, paths: &Paths) -> Value {
     let mut metadata = json!({});
     for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
         if let Some(value) = object.meta().and_then(|meta| meta.get(field)) {
-            metadata[field] = value.clone();
+            set(&mut metadata, field, value.clone());
         }
     }
     let mut status = json!({ "replicas": number(&paths.status) });
@@ -112,7 +112,7 @@ fn of(object: &Value, paths: &Paths) -> Value {
         None => None,
     };
     if let Some(selector) = selector.filter(|text| !text.is_empty()) {
-        status["selector"] = selector.into();
+        set(&mut status, "selector", selector);
     }
     let replicas = number(&paths.spec);
     let spec = if replicas == 0 { json!({}) } else { json!({ "replicas": replicas }) };

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::read;
 use crate::{
+    object::set,
     answer::{
         Answer, partial,
         table::{self, Setting},
@@ -197,7 +198,7 @@ impl View {
     fn bookmark(&self, revision: u64, initial_events_end: bool) -> Bytes {
         let mut metadata = json!({ "resourceVersion": revision.to_string() });
         if initial_events_end {
-            metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
+            set(&mut metadata, "annotations", json!({ "k8s.io/initial-events-end": "true" }));
         }
         let (api_version, kind) = match self.form {
             Form::Table => ("meta.k8s.io/v1", "Table"),
@@ -209,9 +210,9 @@ impl View {
         } else {
             self.resource.empty.clone()
         };
-        object["apiVersion"] = api_version.into();
-        object["kind"] = kind.into();
-        object["metadata"] = metadata;
+        set(&mut object, "apiVersion", api_version);
+        set(&mut object, "kind", kind);
+        set(&mut object, "metadata", metadata);
         line("BOOKMARK", &object)
     }
 }
