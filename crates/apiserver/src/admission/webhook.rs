@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Webhooks: somebody outside who looks at a write over HTTP.
 
-use std::time::Duration;
+use std::{io::ErrorKind, time::Duration};
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use bytes::Bytes;
-use http::{Request, StatusCode, header};
+use http::{Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::{client::legacy::Client, rt::TokioExecutor};
@@ -65,6 +65,10 @@ fn fails(hook: &Hook) -> bool {
     text(&hook.spec, "/failurePolicy") != "Ignore"
 }
 
+fn seconds(hook: &Hook) -> u64 {
+    hook.spec.get("timeoutSeconds").and_then(Value::as_u64).unwrap_or(TIMEOUT)
+}
+
 /// Whether the webhook is about this request.
 fn wanted(call: &Call, review: &Review<'_>, hook: &Hook) -> Result<bool, Status> {
     let has_rules = hook.spec.get("rules").and_then(Value::as_array).is_some_and(|rules| !rules.is_empty());
@@ -97,8 +101,7 @@ fn wanted(call: &Call, review: &Review<'_>, hook: &Hook) -> Result<bool, Status>
 async fn ask(call: &mut Call, review: &Review<'_>, hook: &Hook) -> Result<Option<Value>, Status> {
     let uid = call.server.uid();
     let body = question(call, review, &uid);
-    let seconds = hook.spec.get("timeoutSeconds").and_then(Value::as_u64).unwrap_or(TIMEOUT);
-    let outcome = match tokio::time::timeout(Duration::from_secs(seconds), send(call, hook, &body)).await {
+    let outcome = match tokio::time::timeout(Duration::from_secs(seconds(hook)), send(call, hook, &body)).await {
         Ok(outcome) => outcome,
         Err(_) => Err("context deadline exceeded".to_owned()),
     };
@@ -168,6 +171,7 @@ fn address(call: &Call, hook: &Hook) -> Result<String, String> {
 
 async fn send(call: &Call, hook: &Hook, body: &Value) -> Result<Value, String> {
     let address = address(call, hook)?;
+    let address = format!("{address}{}timeout={}s", if address.contains('?') { '&' } else { '?' }, seconds(hook));
     let request = Request::post(&address)
         .header(header::CONTENT_TYPE, "application/json")
         .header(header::ACCEPT, "application/json")
@@ -175,7 +179,9 @@ async fn send(call: &Call, hook: &Hook, body: &Value) -> Result<Value, String> {
         .map_err(|error| error.to_string())?;
     let connector = HttpsConnectorBuilder::new().with_tls_config(trust(hook)?).https_or_http().enable_http1().build();
     let client = Client::builder(TokioExecutor::new()).build::<_, Full<Bytes>>(connector);
-    let response = client.request(request).await.map_err(|error| format!("Post {address:?}: {}", root(&error)))?;
+    let uri = request.uri().clone();
+    let response =
+        client.request(request).await.map_err(|error| format!("Post {address:?}: {}", root(&error, &uri)))?;
     let status = response.status();
     if !status.is_success() {
         return Err(format!("an error on the server ({status}) has prevented the request from succeeding"));
@@ -184,11 +190,17 @@ async fn send(call: &Call, hook: &Hook, body: &Value) -> Result<Value, String> {
     serde_json::from_slice(&body.to_bytes()).map_err(|error| error.to_string())
 }
 
-/// What lies at the bottom of an error.
-fn root(error: &dyn std::error::Error) -> String {
+/// What lies at the bottom of an error, in Go's words where it is that nobody listens.
+fn root(error: &(dyn std::error::Error + 'static), address: &Uri) -> String {
     let mut error = error;
     while let Some(source) = error.source() {
         error = source;
+    }
+    let refused =
+        error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::ConnectionRefused);
+    if refused {
+        let (host, port) = (address.host().unwrap_or_default(), address.port_u16().unwrap_or(443));
+        return format!("dial tcp {host}:{port}: connect: connection refused");
     }
     error.to_string()
 }

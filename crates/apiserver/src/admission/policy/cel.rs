@@ -30,6 +30,23 @@ static ROOT: LazyLock<Context<'static>> = LazyLock::new(|| {
     root
 });
 
+/// The fields of `request`.
+const REQUEST: [&str; 13] = [
+    "dryRun",
+    "kind",
+    "name",
+    "namespace",
+    "operation",
+    "options",
+    "requestKind",
+    "requestResource",
+    "requestSubResource",
+    "resource",
+    "subResource",
+    "uid",
+    "userInfo",
+];
+
 /// An expression that can be evaluated.
 #[derive(Debug)]
 pub struct Expression {
@@ -56,6 +73,11 @@ impl Expression {
         let mut bound: Vec<String> = variables.iter().map(|name| (*name).to_owned()).collect();
         check(&tree, source, &mut bound)?;
         Ok(Self { source: source.to_owned(), tree })
+    }
+
+    /// The type of its value, where the expression alone tells.
+    pub fn kind(&self) -> Option<&'static str> {
+        kind(&self.tree)
     }
 
     pub fn evaluate(&self, variables: &Variables) -> Result<Cel, String> {
@@ -99,7 +121,14 @@ fn check(tree: &IdedExpr, source: &str, bound: &mut Vec<String>) -> Result<(), S
             }
             call.args.iter().try_for_each(|one| check(one, source, bound))
         }
-        Expr::Select(select) => check(&select.operand, source, bound),
+        Expr::Select(select) => {
+            let of_request = matches!(&select.operand.expr, Expr::Ident(name) if name == "request");
+            if of_request && !REQUEST.contains(&select.field.as_str()) {
+                let at = source.find(&format!("request.{}", select.field)).unwrap_or_default() + "request".len();
+                return Err(at_offset(source, at, &format!("undefined field '{}'", select.field)));
+            }
+            check(&select.operand, source, bound)
+        }
         Expr::List(list) => list.elements.iter().try_for_each(|one| check(one, source, bound)),
         Expr::Map(map) => rewrite::entries(map).try_for_each(|(key, value)| {
             check(key, source, bound)?;
@@ -116,6 +145,34 @@ fn check(tree: &IdedExpr, source: &str, bound: &mut Vec<String>) -> Result<(), S
             outcome
         }
         _ => Ok(()),
+    }
+}
+
+fn kind(tree: &IdedExpr) -> Option<&'static str> {
+    use kube_cel::cel::common::ast::{LiteralValue, operators};
+    match &tree.expr {
+        Expr::Literal(literal) => Some(match literal {
+            LiteralValue::Boolean(_) => "bool",
+            LiteralValue::Bytes(_) => "bytes",
+            LiteralValue::Double(_) => "double",
+            LiteralValue::Int(_) => "int",
+            LiteralValue::Null => "null_type",
+            LiteralValue::String(_) => "string",
+            LiteralValue::UInt(_) => "uint",
+        }),
+        Expr::Select(select) if select.test => Some("bool"),
+        Expr::Call(call) => match call.func_name.as_str() {
+            operators::CONDITIONAL => call.args.get(1).and_then(kind),
+            operators::ADD => call.args.first().and_then(kind).or_else(|| call.args.get(1).and_then(kind)),
+            operators::LOGICAL_AND | operators::LOGICAL_OR | operators::LOGICAL_NOT => Some("bool"),
+            operators::EQUALS | operators::NOT_EQUALS | operators::IN => Some("bool"),
+            operators::LESS | operators::LESS_EQUALS | operators::GREATER | operators::GREATER_EQUALS => Some("bool"),
+            "startsWith" | "endsWith" | "contains" | "matches" | "allowed" | "hasValue" => Some("bool"),
+            "size" | "int" => Some("int"),
+            "string" => Some("string"),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
@@ -143,11 +200,15 @@ fn undeclared(source: &str, name: &str, skip: usize) -> String {
         !before.is_some_and(is_word) && !after.is_some_and(is_word)
     });
     let at = found.map(|(at, _)| at + skip).unwrap_or_default();
+    at_offset(source, at, &format!("undeclared reference to '{name}' (in container '')"))
+}
+
+fn at_offset(source: &str, at: usize, why: &str) -> String {
     let before = source.get(..at).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
     let column = before.len() - before.rfind('\n').map_or(0, |end| end + 1) + 1;
     let number = |value: usize| isize::try_from(value).unwrap_or(1);
-    failed(source, number(line), number(column), &format!("undeclared reference to '{name}' (in container '')"))
+    failed(source, number(line), number(column), why)
 }
 
 fn words(error: &ExecutionError) -> String {

@@ -3,6 +3,7 @@
 
 mod authorizer;
 pub mod cel;
+pub mod form;
 pub mod matching;
 mod mutating;
 mod registered;
@@ -16,7 +17,6 @@ use super::{Review, look};
 use crate::{
     access,
     call::{Call, attributes},
-    field::Error,
     object::text,
     registry::Resource,
     request::selector::LabelSelector,
@@ -30,11 +30,6 @@ pub use registered::{Hook, Registered};
 pub use validating::validate;
 
 const GROUP: &str = "admissionregistration.k8s.io";
-
-/// What is wrong with a policy that is about to be stored.
-pub fn check(policy: &Value) -> Vec<Error> {
-    Policy::read(policy).1
-}
 
 /// Whether nobody may stand between this kind and the store.
 pub fn is_exempt(resource: &Resource) -> bool {

@@ -6,12 +6,12 @@ use serde_json::Value;
 use super::{GROUP, cel::Expression};
 use crate::{
     admission::list,
-    field::Error,
     object::{Object, text},
     server::Inner,
 };
 
-const SEEN: [&str; 6] =
+/// What every expression can see.
+pub(super) const SEEN: [&str; 6] =
     ["object", "oldObject", "request", "namespaceObject", "authorizer", "authorizer.requestResource"];
 
 /// Everything that may change or refuse a write.
@@ -76,7 +76,7 @@ impl Registered {
         let policies = |of: &str, bindings: &str| {
             let bindings = list(server, GROUP, bindings, None);
             let read = |object: &Value| {
-                let mut policy = Policy::read(object).0;
+                let mut policy = Policy::read(object);
                 let own = bindings.iter().filter(|binding| text(binding, "/spec/policyName") == policy.name);
                 policy.bindings = own
                     .map(|one| Binding {
@@ -106,100 +106,65 @@ impl Registered {
 
 impl Hook {
     fn read(spec: Value) -> Self {
-        let mut errors = Vec::new();
-        let conditions = named(&spec, "/matchConditions", "expression", "", &SEEN, &mut errors);
-        Self { name: text(&spec, "/name").to_owned(), conditions, spec }
+        Self { name: text(&spec, "/name").to_owned(), conditions: named(&spec, "/matchConditions", &SEEN), spec }
     }
 }
 
-fn items<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = (usize, &'a Value)> {
-    value.pointer(pointer).and_then(Value::as_array).into_iter().flatten().enumerate()
-}
-
-fn compile(source: &str, seen: &[&str], field: String, errors: &mut Vec<Error>) -> Option<Expression> {
-    Expression::compile(source, seen).map_err(|why| errors.push(Error::invalid(field, source, why))).ok()
+fn items<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
+    value.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
 }
 
 /// Expressions with names, such as conditions.
-fn named(
-    of: &Value,
-    pointer: &str,
-    key: &str,
-    path: &str,
-    seen: &[&str],
-    errors: &mut Vec<Error>,
-) -> Vec<(String, Expression)> {
-    let read = |(index, one): (usize, &Value)| {
-        let expression = compile(text(one, &format!("/{key}")), seen, format!("{path}[{index}].{key}"), errors)?;
-        Some((text(one, "/name").to_owned(), expression))
-    };
+fn named(of: &Value, pointer: &str, seen: &[&str]) -> Vec<(String, Expression)> {
+    let read = |one| Some((text(one, "/name").to_owned(), compile(one, "/expression", seen)?));
     items(of, pointer).filter_map(read).collect()
 }
 
+/// What cannot be read was refused when it came.
+fn compile(of: &Value, pointer: &str, seen: &[&str]) -> Option<Expression> {
+    match text(of, pointer) {
+        "" => None,
+        source => Expression::compile(source, seen).ok(),
+    }
+}
+
+/// The group, version and kind of the parameters.
+pub(super) fn param_kind(spec: &Value) -> Option<(String, String, String)> {
+    let kind = spec.get("paramKind").filter(|kind| kind.is_object())?;
+    let version = text(kind, "/apiVersion");
+    let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
+    Some((group.to_owned(), version.to_owned(), text(kind, "/kind").to_owned()))
+}
+
 impl Policy {
-    /// Reads a policy, and says what is wrong with its expressions.
-    pub fn read(object: &Value) -> (Self, Vec<Error>) {
-        let mut errors = Vec::new();
+    fn read(object: &Value) -> Self {
         let spec = object.get("spec").cloned().unwrap_or_default();
-        let mut seen = SEEN.to_vec();
-        let param_kind = spec.get("paramKind").filter(|kind| kind.is_object()).map(|kind| {
-            let (group, version) =
-                text(kind, "/apiVersion").rsplit_once('/').unwrap_or(("", text(kind, "/apiVersion")));
-            (group.to_owned(), version.to_owned(), text(kind, "/kind").to_owned())
-        });
-        if param_kind.is_some() {
-            seen.push("params");
-        }
-        let conditions = named(&spec, "/matchConditions", "expression", "spec.matchConditions", &seen, &mut errors);
-        let has_variables = items(&spec, "/variables").next().is_some();
-        if has_variables {
-            seen.push("variables");
-        }
-        let variables = named(&spec, "/variables", "expression", "spec.variables", &seen, &mut errors);
-        let checks =
-            items(&spec, "/validations").filter_map(|(index, one)| check(index, one, &seen, &mut errors)).collect();
-        for (index, one) in items(&spec, "/auditAnnotations") {
-            let field = format!("spec.auditAnnotations[{index}].valueExpression");
-            compile(text(one, "/valueExpression"), &seen, field, &mut errors);
-        }
-        let mut mutations = Vec::new();
-        for (index, one) in items(&spec, "/mutations") {
-            let path = format!("spec.mutations[{index}]");
-            if text(one, "/patchType") == "JSONPatch" {
-                let field = format!("{path}.jsonPatch.expression");
-                mutations.extend(compile(text(one, "/jsonPatch/expression"), &seen, field, &mut errors));
-            } else {
-                let why = "this server applies mutations of the type JSONPatch only";
-                errors.push(Error::invalid(format!("{path}.patchType"), text(one, "/patchType"), why));
-            }
-        }
-        let policy = Self {
+        let param_kind = param_kind(&spec);
+        let seen: Vec<&str> = SEEN.into_iter().chain(["params", "variables"]).collect();
+        Self {
             name: object.name().to_owned(),
             constraints: spec.get("matchConstraints").cloned().unwrap_or_default(),
             param_kind,
             fails: text(&spec, "/failurePolicy") != "Ignore",
             again: text(&spec, "/reinvocationPolicy") == "IfNeeded",
-            conditions,
-            variables,
-            checks,
-            mutations,
+            conditions: named(&spec, "/matchConditions", &seen),
+            variables: named(&spec, "/variables", &seen),
+            checks: items(&spec, "/validations").filter_map(|one| Check::read(one, &seen)).collect(),
+            mutations: items(&spec, "/mutations")
+                .filter_map(|one| compile(one, "/jsonPatch/expression", &seen))
+                .collect(),
             bindings: Vec::new(),
-        };
-        (policy, errors)
+        }
     }
 }
 
-fn check(index: usize, one: &Value, seen: &[&str], errors: &mut Vec<Error>) -> Option<Check> {
-    let path = format!("spec.validations[{index}]");
-    let expression = compile(text(one, "/expression"), seen, format!("{path}.expression"), errors);
-    let message_expression = match text(one, "/messageExpression") {
-        "" => None,
-        source => compile(source, seen, format!("{path}.messageExpression"), errors),
-    };
-    Some(Check {
-        expression: expression?,
-        message: text(one, "/message").trim().to_owned(),
-        message_expression,
-        reason: text(one, "/reason").to_owned(),
-    })
+impl Check {
+    fn read(one: &Value, seen: &[&str]) -> Option<Self> {
+        Some(Self {
+            expression: compile(one, "/expression", seen)?,
+            message: text(one, "/message").trim().to_owned(),
+            message_expression: compile(one, "/messageExpression", seen),
+            reason: text(one, "/reason").to_owned(),
+        })
+    }
 }

@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::Level;
+use super::{
+    Level,
+    strict::{drop_capabilities, escalation, proc_mount, run_as_non_root, run_as_root, strict_seccomp, volumes},
+};
 use crate::object::{Object, text};
 
 /// What is wrong, in short and in detail.
@@ -30,11 +33,11 @@ const SHARED: [(Check, u32); 8] = [
 ];
 
 /// The pod and its containers, those that start first before the others.
-struct Pod<'a> {
-    pod: &'a Value,
-    containers: Vec<&'a Value>,
+pub struct Pod<'a> {
+    pub pod: &'a Value,
+    pub containers: Vec<&'a Value>,
     /// Users inside are not users outside.
-    own_users: bool,
+    pub own_users: bool,
 }
 
 /// Runs the checks of a level, as of a minor version.
@@ -79,26 +82,26 @@ pub fn run(pod: &Value, level: Level, version: u32, windows: bool) -> Vec<Findin
 }
 
 impl Finding {
-    fn new(reason: impl Into<String>, detail: impl Into<String>) -> Option<Self> {
+    pub fn new(reason: impl Into<String>, detail: impl Into<String>) -> Option<Self> {
         Some(Self { reason: reason.into(), detail: detail.into() })
     }
 }
 
-fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+pub fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
 }
 
-fn plural<'a>(count: usize, one: &'a str, many: &'a str) -> &'a str {
+pub fn plural<'a>(count: usize, one: &'a str, many: &'a str) -> &'a str {
     if count == 1 { one } else { many }
 }
 
 /// `container "a"` or `containers "a", "b"`.
-fn containers(names: &[&str]) -> String {
+pub fn containers(names: &[&str]) -> String {
     format!("{} {}", plural(names.len(), "container", "containers"), quoted(names.iter().copied()))
 }
 
 /// `pod and container "a"`.
-fn setters(pod: bool, names: &[&str]) -> Option<String> {
+pub fn setters(pod: bool, names: &[&str]) -> Option<String> {
     match (pod, names) {
         (false, []) => None,
         (true, []) => Some("pod".to_owned()),
@@ -108,17 +111,17 @@ fn setters(pod: bool, names: &[&str]) -> Option<String> {
 }
 
 impl<'a> Pod<'a> {
-    fn flag(&self, pointer: &str) -> bool {
+    pub fn flag(&self, pointer: &str) -> bool {
         flag(self.pod, pointer) == Some(true)
     }
 
     /// The names of containers for which this holds.
-    fn where_(&self, test: impl Fn(&'a Value) -> bool) -> Vec<&'a str> {
+    pub fn where_(&self, test: impl Fn(&'a Value) -> bool) -> Vec<&'a str> {
         self.containers.iter().filter(|one| test(one)).map(|one| text(one, "/name")).collect()
     }
 
     /// Values that the pod or its containers set although they may not, and who does.
-    fn set(&self, field: &str, is_bad: impl Fn(&str) -> bool) -> Option<(String, BTreeSet<&'a str>)> {
+    pub fn set(&self, field: &str, is_bad: impl Fn(&str) -> bool) -> Option<(String, BTreeSet<&'a str>)> {
         let pointer = format!("/securityContext/{field}");
         let bad = |value: &'a Value, pointer: &str| {
             Some(text(value, pointer)).filter(|value| !value.is_empty() && is_bad(value))
@@ -130,11 +133,11 @@ impl<'a> Pod<'a> {
     }
 }
 
-fn flag(value: &Value, pointer: &str) -> Option<bool> {
+pub fn flag(value: &Value, pointer: &str) -> Option<bool> {
     value.pointer(pointer).and_then(Value::as_bool)
 }
 
-fn items<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
+pub fn items<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> {
     value.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
 }
 
@@ -183,7 +186,7 @@ fn capabilities(pod: &Pod<'_>) -> Option<Finding> {
     Finding::new("non-default capabilities", added_capabilities(pod, &ALLOWED)?)
 }
 
-fn added_capabilities(pod: &Pod<'_>, allowed: &[&str]) -> Option<String> {
+pub fn added_capabilities(pod: &Pod<'_>, allowed: &[&str]) -> Option<String> {
     let added = |one: &'_ Value| -> Vec<String> {
         let all = items(one, "/securityContext/capabilities/add").filter_map(Value::as_str);
         all.filter(|name| !allowed.contains(name)).map(str::to_owned).collect()
@@ -195,17 +198,6 @@ fn added_capabilities(pod: &Pod<'_>, allowed: &[&str]) -> Option<String> {
     }
     let values = quoted(values.iter().map(String::as_str));
     Some(format!("{} must not include {values} in securityContext.capabilities.add", containers(&names)))
-}
-
-fn drop_capabilities(pod: &Pod<'_>) -> Option<Finding> {
-    let drops_all = |one: &Value| items(one, "/securityContext/capabilities/drop").any(|name| name == "ALL");
-    let keep = pod.where_(|one| !drops_all(one));
-    let mut details = Vec::new();
-    if !keep.is_empty() {
-        details.push(format!("{} must set securityContext.capabilities.drop=[\"ALL\"]", containers(&keep)));
-    }
-    details.extend(added_capabilities(pod, &["NET_BIND_SERVICE"]));
-    if details.is_empty() { None } else { Finding::new("unrestricted capabilities", details.join("; ")) }
 }
 
 fn host_namespaces(pod: &Pod<'_>) -> Option<Finding> {
@@ -294,26 +286,10 @@ fn se_linux(pod: &Pod<'_>) -> Option<Finding> {
     Finding::new("seLinuxOptions", detail)
 }
 
-fn seccomp(pod: &Pod<'_>) -> Option<Finding> {
+pub fn seccomp(pod: &Pod<'_>) -> Option<Finding> {
     let (who, values) = pod.set("seccompProfile/type", |kind| !matches!(kind, "RuntimeDefault" | "Localhost"))?;
     let detail = format!("{who} must not set securityContext.seccompProfile.type to {}", quoted(values));
     Finding::new("seccompProfile", detail)
-}
-
-fn strict_seccomp(pod: &Pod<'_>) -> Option<Finding> {
-    if let Some(finding) = seccomp(pod) {
-        return Some(finding);
-    }
-    let has = |one: &Value, pointer: &str| !text(one, pointer).is_empty();
-    if has(pod.pod, "/spec/securityContext/seccompProfile/type") {
-        return None;
-    }
-    let names = pod.where_(|one| !has(one, "/securityContext/seccompProfile/type"));
-    if names.is_empty() {
-        return None;
-    }
-    let wanted = "must set securityContext.seccompProfile.type to \"RuntimeDefault\" or \"Localhost\"";
-    Finding::new("seccompProfile", format!("pod or {} {wanted}", containers(&names)))
 }
 
 fn sysctls(pod: &Pod<'_>) -> Option<Finding> {
@@ -341,85 +317,4 @@ fn host_process(pod: &Pod<'_>) -> Option<Finding> {
     let names = pod.where_(|one| flag(one, FIELD) == Some(true));
     let who = setters(pod.flag(&format!("/spec{FIELD}")), &names)?;
     Finding::new("hostProcess", format!("{who} must not set securityContext.windowsOptions.hostProcess=true"))
-}
-
-fn escalation(pod: &Pod<'_>) -> Option<Finding> {
-    let names = pod.where_(|one| flag(one, "/securityContext/allowPrivilegeEscalation") != Some(false));
-    if names.is_empty() {
-        return None;
-    }
-    let detail = format!("{} must set securityContext.allowPrivilegeEscalation=false", containers(&names));
-    Finding::new("allowPrivilegeEscalation != false", detail)
-}
-
-fn proc_mount(pod: &Pod<'_>) -> Option<Finding> {
-    let mount = |one: &'_ Value| {
-        Some(text(one, "/securityContext/procMount").to_owned()).filter(|kind| !matches!(kind.as_str(), "" | "Default"))
-    };
-    let names = pod.where_(|one| mount(one).is_some());
-    let values: BTreeSet<String> = pod.containers.iter().filter_map(|one| mount(one)).collect();
-    if names.is_empty() {
-        return None;
-    }
-    let values = quoted(values.iter().map(String::as_str));
-    Finding::new("procMount", format!("{} must not set securityContext.procMount to {values}", containers(&names)))
-}
-
-fn volumes(pod: &Pod<'_>) -> Option<Finding> {
-    const ALLOWED: [&str; 10] = [
-        "configMap",
-        "csi",
-        "downwardAPI",
-        "emptyDir",
-        "ephemeral",
-        "image",
-        "name",
-        "persistentVolumeClaim",
-        "projected",
-        "secret",
-    ];
-    let kind = |volume: &Value| {
-        let mut keys = volume.as_object().into_iter().flat_map(|map| map.keys());
-        keys.find(|key| !ALLOWED.contains(&key.as_str())).cloned()
-    };
-    let bad: Vec<(&str, String)> =
-        items(pod.pod, "/spec/volumes").filter_map(|volume| Some((text(volume, "/name"), kind(volume)?))).collect();
-    let kinds: BTreeSet<&str> = bad.iter().map(|(_, kind)| kind.as_str()).collect();
-    if bad.is_empty() {
-        return None;
-    }
-    let (volumes, uses) = (plural(bad.len(), "volume", "volumes"), plural(bad.len(), "uses", "use"));
-    let word = plural(kinds.len(), "type", "types");
-    let names = quoted(bad.iter().map(|(name, _)| *name));
-    let detail = format!("{volumes} {names} {uses} restricted volume {word} {}", quoted(kinds));
-    Finding::new("restricted volume types", detail)
-}
-
-fn run_as_non_root(pod: &Pod<'_>) -> Option<Finding> {
-    const FIELD: &str = "/securityContext/runAsNonRoot";
-    if pod.own_users {
-        return None;
-    }
-    let of_pod = flag(pod.pod, &format!("/spec{FIELD}"));
-    let explicit = pod.where_(|one| flag(one, FIELD) == Some(false));
-    if let Some(who) = setters(of_pod == Some(false), &explicit) {
-        return Finding::new("runAsNonRoot != true", format!("{who} must not set securityContext.runAsNonRoot=false"));
-    }
-    let silent = pod.where_(|one| flag(one, FIELD).is_none() && of_pod != Some(true));
-    if silent.is_empty() {
-        return None;
-    }
-    let detail = format!("pod or {} must set securityContext.runAsNonRoot=true", containers(&silent));
-    Finding::new("runAsNonRoot != true", detail)
-}
-
-fn run_as_root(pod: &Pod<'_>) -> Option<Finding> {
-    const FIELD: &str = "/securityContext/runAsUser";
-    if pod.own_users {
-        return None;
-    }
-    let is_root = |one: &Value, pointer: &str| one.pointer(pointer).and_then(Value::as_i64) == Some(0);
-    let names = pod.where_(|one| is_root(one, FIELD));
-    let who = setters(is_root(pod.pod, &format!("/spec{FIELD}")), &names)?;
-    Finding::new("runAsUser=0", format!("{who} must not set runAsUser=0"))
 }

@@ -3,6 +3,7 @@
 //! refused or only warned about.
 
 mod checks;
+mod strict;
 
 use serde_json::Value;
 
