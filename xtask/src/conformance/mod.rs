@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `cargo xtask conformance`: the embedded API server beside the real one.
 
+mod random;
+
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -12,6 +14,9 @@ use bivouac_testenv::{Options as Cluster, TestCluster};
 use crate::repo;
 
 const FOLDER: &str = "crates/apiserver/conformance";
+
+/// How many random sequences a full run plays.
+const SEQUENCES: usize = 2000;
 
 /// Enough to hide waiting; more makes two cores no faster.
 const AT_ONCE: usize = 12;
@@ -33,6 +38,19 @@ pub struct Options {
     /// Print what the real server answers in the cases whose `area/name` contains this
     #[arg(long, value_name = "TEXT")]
     show: Option<String>,
+    /// So many random sequences of requests; 2000 when all cases run
+    #[arg(long, value_name = "N")]
+    sequences: Option<usize>,
+    /// The number of the first sequence
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+}
+
+impl Options {
+    fn sequences(&self) -> usize {
+        let all = self.only.is_none() && self.show.is_none() && !self.real_only && !self.real_twice;
+        self.sequences.unwrap_or(if all { SEQUENCES } else { 0 })
+    }
 }
 
 pub fn run(options: &Options) -> Result<ExitCode> {
@@ -41,6 +59,9 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let declared = Declared::load(&folder.join("declared.yaml"))?;
     let wanted = options.only.as_ref().or(options.show.as_ref());
     let cases: Vec<&Case> = cases.iter().filter(|case| wanted.is_none_or(|text| case.id().contains(text))).collect();
+    if options.sequences.is_some() && options.only.is_none() {
+        return only_sequences(options, &declared);
+    }
     if cases.is_empty() {
         bail!("no case is named like that");
     }
@@ -52,7 +73,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         real.iter().for_each(show);
     }
     let wrong = surprises(&real);
-    let report = if options.real_only || options.show.is_some() {
+    let mut report = if options.real_only || options.show.is_some() {
         Report { cases: cases.len(), declared: declared.len(), ..Report::default() }
     } else if options.real_twice {
         compare(&real, &runtime.block_on(play_real(&cases))?, &[])
@@ -63,29 +84,50 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         compare(&real, &ours, &declared)
     };
     report.texts.iter().for_each(|text| println!("\n{text}"));
-    println!("{} cases, {} declared differences, {} undeclared", report.cases, report.declared, report.undeclared);
+    report.sequences = options.sequences();
+    report.undeclared += runtime.block_on(random::run(report.sequences, options.seed, &declared))?;
+    Ok(if finish(&report, options)? && wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn only_sequences(options: &Options, declared: &[Declared]) -> Result<ExitCode> {
+    let sequences = options.sequences();
+    let undeclared = tokio::runtime::Runtime::new()?.block_on(random::run(sequences, options.seed, declared))?;
+    let report = Report { sequences, undeclared, declared: declared.len(), ..Report::default() };
+    Ok(if finish(&report, options)? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Prints the numbers, and says whether they are good.
+fn finish(report: &Report, options: &Options) -> Result<bool> {
+    let Report { cases, declared, undeclared, sequences, .. } = report;
+    println!("{cases} cases, {sequences} sequences, {declared} declared differences, {undeclared} undeclared");
     if options.json {
         println!("{}", serde_json::to_string(&report)?);
     }
-    Ok(if report.undeclared + wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(*undeclared == 0)
 }
 
 /// Most cases want a server that nobody else writes to; some want the controllers.
 async fn play_real(cases: &[&Case]) -> Result<Vec<Transcript>> {
-    let without = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let (lively, quiet): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| case.controllers);
     let mut transcripts = Vec::new();
     if !quiet.is_empty() {
-        let without = without(&["kube-controller-manager", "kube-scheduler", "kwok"]);
-        let cluster = TestCluster::start(Cluster { without, ..Cluster::default() }).await?;
+        let cluster = TestCluster::start(quiet_cluster()).await?;
         transcripts.extend(play_all(&client(&cluster).await?, &quiet, AT_ONCE).await);
     }
     if !lively.is_empty() {
-        let cluster =
-            TestCluster::start(Cluster { without: without(&["kube-scheduler", "kwok"]), ..Cluster::default() }).await?;
+        let cluster = TestCluster::start(without(&["kube-scheduler", "kwok"])).await?;
         transcripts.extend(play_all(&client(&cluster).await?, &lively, AT_ONCE).await);
     }
     Ok(transcripts)
+}
+
+/// Nobody but us writes there.
+fn quiet_cluster() -> Cluster {
+    without(&["kube-controller-manager", "kube-scheduler", "kwok"])
+}
+
+fn without(names: &[&str]) -> Cluster {
+    Cluster { without: names.iter().map(|name| (*name).to_owned()).collect(), ..Cluster::default() }
 }
 
 /// A client that shows every answer: the usual one asks again when the server says that it is busy.

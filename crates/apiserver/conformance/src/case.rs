@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// One behaviour: a few requests and what came back.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
     pub name: String,
@@ -24,10 +24,14 @@ pub struct Case {
     /// A definition of `tents` that exists before the steps run.
     #[serde(default)]
     pub crd: Option<Value>,
+    /// The API group of a definition that is there already. Not written: random sequences share one, and what they
+    /// cannot save they do without.
+    #[serde(skip)]
+    pub stage: Option<String>,
     pub steps: Vec<Step>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Step {
     /// `METHOD path`.
@@ -65,14 +69,14 @@ pub struct Step {
     pub count: Option<usize>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum Who {
     User(String),
     Member { user: String, groups: Vec<String> },
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Until {
     pub path: String,

@@ -21,7 +21,8 @@ impl Cast {
     pub fn new(case: &Case) -> Self {
         let hash = Sha256::digest(case.id().as_bytes());
         let id: String = hash.iter().take(5).map(|byte| format!("{byte:02x}")).collect();
-        let (ns, ns2, group) = (format!("ns-{id}"), format!("ns2-{id}"), format!("g{id}.example.com"));
+        let (ns, ns2, group) = (format!("ns-{id}"), format!("ns2-{id}"), case.stage.clone());
+        let group = group.unwrap_or_else(|| format!("g{id}.example.com"));
         let places = [
             ("ns", ns.clone()),
             ("ns2", ns2.clone()),

@@ -62,7 +62,8 @@ pub fn compare(real: &[Transcript], ours: &[Transcript], declared: &[Declared]) 
     report
 }
 
-fn differences(real: &Transcript, ours: &Transcript, declared: &[Declared]) -> Vec<String> {
+/// Texts for people; none where both said the same.
+pub fn differences(real: &Transcript, ours: &Transcript, declared: &[Declared]) -> Vec<String> {
     let mut texts = Vec::new();
     for step in 0..real.records.len().max(ours.records.len()) {
         let (Some(wanted), Some(got)) = (real.records.get(step), ours.records.get(step)) else {

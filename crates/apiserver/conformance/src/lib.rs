@@ -10,6 +10,7 @@ pub mod compare;
 mod normal;
 mod path;
 pub mod play;
+pub mod random;
 
 pub use case::{Case, load};
 pub use compare::{Declared, Report, compare};

@@ -49,7 +49,7 @@ impl<'a> Normal<'a> {
                 hidden += word;
             }
         }
-        let hidden = hide_times(&hide_revisions(&hidden));
+        let hidden = hide_times(&hide_revisions(&hide_dump(&hidden)));
         let hidden = self.after(&hidden, MADE, &|c| c.is_ascii_alphanumeric(), &|_, _| "<made>".to_owned());
         REVISIONS.iter().fold(hidden, |text, start| {
             self.after(&text, start, &|c| c.is_ascii_digit(), &|this, found| this.revision(found))
@@ -208,6 +208,14 @@ fn hide_times(text: &str) -> String {
     text
 }
 
+/// Where a change of a pod is refused, the real server adds the difference of two structures of its memory.
+fn hide_dump(text: &str) -> String {
+    if !text.contains("\n@@ ") {
+        return text.to_owned();
+    }
+    text.split('\n').filter(|line| !line.starts_with([' ', '+', '-', '@'])).collect()
+}
+
 /// In the sentences that have revisions of the whole server in them.
 fn hide_revisions(text: &str) -> String {
     for start in ["too old resource version: ", "Too large resource version: "] {
@@ -272,6 +280,12 @@ mod tests {
         assert_eq!((&shown[0]["at"], &shown[0]["fine"]), (&json!("<time>"), &json!("<microtime>")));
         assert_eq!(shown[1]["message"], json!("big-<made1> was there at <time>"));
         assert_eq!((&shown[1]["day"], &shown[1]["volume"]), (&json!("2026-01-02"), &json!("kube-api-access-<made>")));
+    }
+
+    #[test]
+    fn dumps_are_left_out_and_the_sentence_stays() {
+        let shown = normal(&[json!({ "message": "[spec: no\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n, other: no]" })]);
+        assert_eq!(shown[0]["message"], json!("[spec: no, other: no]"));
     }
 
     #[test]

@@ -54,8 +54,7 @@ pub async fn play_all(client: &Client, cases: &[&Case], at_once: usize) -> Vec<T
 }
 
 pub async fn play(client: &Client, case: &Case) -> Transcript {
-    let cast = Cast::new(case);
-    let mut player = Player { client, cast, raw: Vec::new(), watches: HashMap::new() };
+    let mut player = Player::new(client, case);
     let broken = player.run(case).await.err().map(|error| format!("{error:#}"));
     player.clean(case).await;
     let mut normal = Normal::new(&player.cast);
@@ -68,14 +67,30 @@ pub async fn play(client: &Client, case: &Case) -> Transcript {
     Transcript { id: case.id(), records, broken }
 }
 
+/// Creates the definition of a case that is there for others. Says its API group.
+pub async fn set_stage(client: &Client, case: &Case) -> Result<String> {
+    let player = Player::new(client, case);
+    if let Some(version) = &case.crd {
+        player.define(version).await?;
+    }
+    Ok(player.cast.group)
+}
+
 struct Player<'a> {
     client: &'a Client,
     cast: Cast,
+    /// Whether the definition was there before.
+    staged: bool,
     raw: Vec<Record>,
     watches: HashMap<String, Watch>,
 }
 
-impl Player<'_> {
+impl<'a> Player<'a> {
+    fn new(client: &'a Client, case: &Case) -> Self {
+        let (cast, staged) = (Cast::new(case), case.stage.is_some());
+        Self { client, cast, staged, raw: Vec::new(), watches: HashMap::new() }
+    }
+
     async fn run(&mut self, case: &Case) -> Result<()> {
         self.set_the_scene(case).await.context("setting the scene")?;
         for (index, step) in case.steps.iter().enumerate() {
@@ -99,8 +114,8 @@ impl Player<'_> {
             }
         }
         match &case.crd {
-            Some(version) => self.define(version).await,
-            None => Ok(()),
+            Some(version) if case.stage.is_none() => self.define(version).await,
+            _ => Ok(()),
         }
     }
 
@@ -196,8 +211,10 @@ impl Player<'_> {
     fn write(&mut self, step: &Step, answer: Answer, late: Option<String>) -> Result<()> {
         for (name, place) in &step.save {
             let found = path::find(&answer.body, &self.cast.text(place));
-            let value = (*found.first().with_context(|| format!("no {place} in {}", answer.body))?).clone();
-            self.cast.set(name, &value);
+            match found.first() {
+                Some(value) => self.cast.set(name, &(*value).clone()),
+                None => anyhow::ensure!(self.staged, "no {place} in {}", answer.body),
+            }
         }
         let expected = match step.want {
             Some(want) => answer.status == want,
@@ -226,6 +243,9 @@ impl Player<'_> {
     /// Nobody waits for it. The definitions go because every server slows down with their number.
     async fn clean(&mut self, case: &Case) {
         self.watches.clear();
+        if self.staged {
+            return;
+        }
         if case.crd.is_some() || case.mentions("customresourcedefinitions") || case.mentions("{crds}") {
             let path = format!("{}/tents.{}", self.cast.text("{crds}"), self.cast.group);
             let _ = send(self.client, Method::DELETE, &path, &[], String::new()).await;

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Random sequences on both servers.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use bivouac_apiserver::{ApiServer, Settings};
+use bivouac_conformance::compare::differences;
+use bivouac_conformance::random::{Grammar, shrink, yaml};
+use bivouac_conformance::{Case, Declared, play_all};
+use bivouac_testenv::TestCluster;
+
+/// Enough to read; the rest is counted.
+const SHOWN: usize = 12;
+
+const AT_ONCE: usize = 16;
+
+/// How many sequences differ. The first of them are made small and printed.
+pub async fn run(count: usize, seed: u64, declared: &[Declared]) -> Result<usize> {
+    if count == 0 {
+        return Ok(0);
+    }
+    let grammar = Grammar::load()?;
+    let cluster = TestCluster::start(super::quiet_cluster()).await?;
+    let real = super::client(&cluster).await?;
+    let ours = kube::Client::new(ApiServer::start(Settings::default()).await?, "default");
+    let group = grammar.set_stage(&real).await?;
+    grammar.set_stage(&ours).await?;
+
+    let cases: Vec<Case> = (seed..).take(count).map(|seed| grammar.sequence(seed, &group)).collect();
+    let cases: Vec<&Case> = cases.iter().collect();
+    let start = Instant::now();
+    let wanted = play_all(&real, &cases, AT_ONCE).await;
+    let requests: usize = wanted.iter().map(|one| one.records.len()).sum();
+    println!("{count} sequences, {requests} requests on the real server in {:.1} s", start.elapsed().as_secs_f64());
+    let start = Instant::now();
+    let got = play_all(&ours, &cases, AT_ONCE).await;
+    println!("{count} sequences on the embedded server in {:.1} s", start.elapsed().as_secs_f64());
+
+    let pairs = cases.iter().zip(wanted.iter().zip(&got));
+    let different: Vec<&Case> = pairs
+        .filter(|(_, (wanted, got))| wanted.broken.is_some() || !differences(wanted, got, declared).is_empty())
+        .map(|(case, _)| *case)
+        .collect();
+    for case in different.iter().take(SHOWN) {
+        match shrink(&real, &ours, declared, case).await {
+            Some(small) => println!("\n{}\n{}", yaml(&small.case, &small.real.records), small.texts.join("\n")),
+            None => println!("\n{}: differed once and not again", case.name),
+        }
+    }
+    if different.len() > SHOWN {
+        let rest: Vec<_> = different.iter().skip(SHOWN).map(|case| case.name.as_str()).collect();
+        println!("\nand {}", rest.join(", "));
+    }
+    Ok(different.len())
+}
