@@ -52,7 +52,8 @@ pub fn account_groups(namespace: &str) -> Vec<String> {
 }
 
 fn texts<'a>(headers: &'a HeaderMap, name: &str) -> Vec<&'a str> {
-    headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).collect()
+    // Names may be written in any script, so a header is read as UTF-8 and not as ASCII.
+    headers.get_all(name).iter().map(|value| std::str::from_utf8(value.as_bytes()).unwrap_or("\u{fffd}")).collect()
 }
 
 /// The user that a request speaks for.

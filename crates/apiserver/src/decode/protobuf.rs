@@ -58,7 +58,9 @@ pub fn read(body: &[u8]) -> Result<Value, String> {
         }
     }
     let (group, version) = api_version.rsplit_once('/').unwrap_or(("", &api_version));
-    let id = builtins().kind(group, version, &kind);
+    // Options belong to every group and are listed with none.
+    let meta = || builtins().named(&format!("io.k8s.apimachinery.pkg.apis.meta.v1.{kind}"));
+    let id = builtins().kind(group, version, &kind).or_else(meta);
     let id = id.ok_or_else(|| format!("no kind {kind:?} is registered for version {api_version:?}"))?;
     let schema = builtins().types.at(id);
     let mut object = message(raw.unwrap_or_default(), schema, definition(schema), 0)?;
@@ -325,6 +327,12 @@ mod tests {
         let raw = field(2, &field(1, &volume));
         let pod = read(&body("v1", "Pod", &raw)).unwrap();
         assert_eq!(pod["spec"]["volumes"], json!([{ "name": "v", "secret": { "secretName": "s" } }]));
+    }
+
+    #[test]
+    fn options_are_of_every_group() {
+        let options = read(&body("v1", "DeleteOptions", &[0x08, 0x00])).unwrap();
+        assert_eq!(options["gracePeriodSeconds"], 0);
     }
 
     #[test]

@@ -17,10 +17,11 @@ async fn helm_installs_upgrades_and_removes_our_charts() {
     };
     helm(&["install", "bivouac-crds", &format!("{charts}/bivouac-crds")]).await;
     let chart = format!("{charts}/bivouac");
-    helm(&["install", "bivouac", &chart, "--namespace", "bivouac-system", "--create-namespace"]).await;
+    let set = ["--namespace", "bivouac-system", "--set", "image.repository=registry.example/bivouac"];
+    helm(&[&["install", "bivouac", &chart, "--create-namespace"], &set[..]].concat()).await;
     let kinds = plane.kubectl(&["get", "deployments,serviceaccounts", "-n", "bivouac-system", "-o", "name"]).await;
     assert!(kinds.contains("deployment.apps/bivouac") && kinds.contains("serviceaccount/bivouac"), "{kinds}");
-    helm(&["upgrade", "bivouac", &chart, "--namespace", "bivouac-system", "--set", "replicas=1"]).await;
+    helm(&[&["upgrade", "bivouac", &chart, "--set", "replicas=1"], &set[..]].concat()).await;
     let listed = helm(&["list", "--namespace", "bivouac-system"]).await;
     assert!(listed.contains("deployed"), "{listed}");
     helm(&["uninstall", "bivouac", "--namespace", "bivouac-system"]).await;

@@ -69,7 +69,7 @@ async fn apply_diff_edit_explain_scale_wait_and_delete() {
     let explained = plane.kubectl(&["explain", "deployment.spec.strategy.rollingUpdate"]).await;
     assert!(explained.contains("FIELDS:") && explained.contains("maxSurge"), "{explained}");
     let table = plane.kubectl(&["get", "deployment", "web", "-o", "wide"]).await;
-    assert!(table.contains("0/4") && table.contains("web:2"), "{table}");
+    assert!(table.contains("0/4") && table.contains("web:1") && table.contains("app=web"), "{table}");
 
     let refused = plane.try_kubectl(&["apply", "-f", &plane.file("bad.yaml", &DEPLOYMENT.replace("replicas", "replcas")).display().to_string()]).await;
     let words = String::from_utf8_lossy(&refused.stderr).into_owned();
