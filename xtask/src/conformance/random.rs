@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Random sequences on both servers.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use anyhow::Result;
 use bivouac_apiserver::{ApiServer, Settings};
-use bivouac_conformance::compare::differences;
+use bivouac_conformance::compare::{differences, signature};
 use bivouac_conformance::random::{Grammar, shrink, yaml};
 use bivouac_conformance::{Case, Declared, play_all};
 use bivouac_testenv::TestCluster;
 
-/// Enough to read; the rest is counted.
-const SHOWN: usize = 12;
+/// How many kinds of differences are made small: enough to read; the rest is counted.
+const SHOWN: usize = 25;
 
 const AT_ONCE: usize = 16;
 
@@ -38,19 +40,24 @@ pub async fn run(count: usize, seed: u64, declared: &[Declared]) -> Result<usize
     println!("{count} sequences on the embedded server in {:.1} s", start.elapsed().as_secs_f64());
 
     let pairs = cases.iter().zip(wanted.iter().zip(&got));
-    let different: Vec<&Case> = pairs
+    let different: Vec<_> = pairs
         .filter(|(_, (wanted, got))| wanted.broken.is_some() || !differences(wanted, got, declared).is_empty())
-        .map(|(case, _)| *case)
+        .map(|(case, (wanted, got))| (*case, signature(wanted, got)))
         .collect();
-    for case in different.iter().take(SHOWN) {
+    let mut kinds = BTreeMap::<&str, Vec<&Case>>::new();
+    different.iter().for_each(|(case, kind)| kinds.entry(kind).or_default().push(case));
+    let mut kinds: Vec<_> = kinds.into_values().collect();
+    kinds.sort_by_key(|cases| Reverse(cases.len()));
+    for cases in kinds.iter().take(SHOWN) {
+        let Some(case) = cases.first() else { continue };
+        println!("\n# {} like {}", cases.len(), case.name);
         match shrink(&real, &ours, declared, case).await {
-            Some(small) => println!("\n{}\n{}", yaml(&small.case, &small.real.records), small.texts.join("\n")),
-            None => println!("\n{}: differed once and not again", case.name),
+            Some(small) => println!("{}\n{}", yaml(&small.case, &small.real.records), small.texts.join("\n")),
+            None => println!("it differed once and not again"),
         }
     }
-    if different.len() > SHOWN {
-        let rest: Vec<_> = different.iter().skip(SHOWN).map(|case| case.name.as_str()).collect();
-        println!("\nand {}", rest.join(", "));
+    for cases in kinds.iter().skip(SHOWN) {
+        println!("# and {} like {}", cases.len(), cases.first().map_or("", |case| &case.name));
     }
     Ok(different.len())
 }

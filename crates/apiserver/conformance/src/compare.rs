@@ -82,6 +82,21 @@ pub fn differences(real: &Transcript, ours: &Transcript, declared: &[Declared]) 
     texts
 }
 
+/// The kind of the first difference: the same for differences that likely have one cause.
+pub fn signature(real: &Transcript, ours: &Transcript) -> String {
+    let Some((wanted, got)) = real.records.iter().zip(&ours.records).find(|(wanted, got)| wanted != got) else {
+        return String::new();
+    };
+    let mut places = Vec::new();
+    collect("", &wanted.body, &got.body, &mut places);
+    let method = wanted.request.split(' ').next().unwrap_or_default();
+    let said = |record: &Record| record.body.get("message").and_then(Value::as_str).map(str::to_owned);
+    let said = said(wanted).or_else(|| said(got)).unwrap_or_default();
+    let said: String = said.chars().rev().filter(|c| c.is_alphabetic()).take(40).collect();
+    let text = format!("{method} {}/{} {} {said}", wanted.status, got.status, places.join(" "));
+    text.chars().filter(|c| *c != '0').map(|c| if c.is_ascii_digit() { '1' } else { c }).collect()
+}
+
 /// Where two values differ.
 fn collect(path: &str, a: &Value, b: &Value, places: &mut Vec<String>) {
     match (a, b) {
