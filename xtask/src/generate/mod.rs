@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `cargo xtask gen`: the files that are made from code.
 
+mod access;
 mod builtin;
 mod deploy;
 mod reference;
@@ -20,7 +21,7 @@ pub struct Options {
     /// Compare instead of writing, and name what is stale
     #[arg(long)]
     check: bool,
-    /// Make the table of built-in kinds anew from a real API server, also when nothing says that it is stale
+    /// Make the table of built-in kinds and the usual roles anew from a real API server, also when nothing says that it is stale
     #[arg(long)]
     builtin: bool,
 }
@@ -45,6 +46,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     let (mut files, root) = (all()?, repo::root());
     if options.builtin || !options.check && builtin::stale(&root)?.is_some() {
         files.insert(builtin::FILE.into(), builtin::make(&root)?);
+        files.insert(access::FILE.into(), access::make()?);
     }
     if !options.check && (options.builtin || builtin::numbers::stale(&root)?.is_some()) {
         files.insert(builtin::numbers::FILE.into(), builtin::numbers::make(&root)?);

@@ -12,7 +12,10 @@ use crate::{
 
 /// Refuses a role or a binding that gives more than its author has.
 pub fn check(call: &Call, new: &Value, old: Option<&Value>) -> Result<(), Status> {
-    if &*call.resource.group != GROUP || call.user.groups.iter().any(|group| group == MASTERS) {
+    if &*call.resource.group != GROUP
+        || fault!(EscalationAllowed)
+        || call.user.groups.iter().any(|group| group == MASTERS)
+    {
         return Ok(());
     }
     // What changes nothing about rights gives none away.

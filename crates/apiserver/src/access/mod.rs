@@ -105,7 +105,7 @@ pub fn index(server: &Inner) -> Arc<Index> {
 }
 
 pub fn decide(server: &Inner, user: &User, wanted: &Attributes<'_>) -> Decision {
-    if user.groups.iter().any(|group| group == MASTERS) {
+    if user.groups.iter().any(|group| group == MASTERS) || fault!(AllAllowed) {
         return Decision { allowed: true, reason: String::new() };
     }
     index(server).decide(user, wanted)

@@ -27,6 +27,7 @@ static ROOT: LazyLock<Context<'static>> = LazyLock::new(|| {
     let mut root = Context::default().with_all();
     authorizer::register(&mut root);
     rewrite::register(&mut root);
+    crate::registry::rules::values::register(&mut root);
     root
 });
 
@@ -203,7 +204,7 @@ fn undeclared(source: &str, name: &str, skip: usize) -> String {
     at_offset(source, at, &format!("undeclared reference to '{name}' (in container '')"))
 }
 
-fn at_offset(source: &str, at: usize, why: &str) -> String {
+pub fn at_offset(source: &str, at: usize, why: &str) -> String {
     let before = source.get(..at).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
     let column = before.len() - before.rfind('\n').map_or(0, |end| end + 1) + 1;

@@ -16,10 +16,11 @@ pub fn matches(call: &Call, review: &Review<'_>, constraints: &Value, rules: &st
     let equivalent = text(constraints, "/matchPolicy") != "Exact";
     let any = |rules: &[Value]| rules.iter().any(|rule| rule_matches(call, review, rule, equivalent));
     let rules = list(rules);
-    in_namespace(call, review, constraints.get("namespaceSelector"))
-        && has_labels(review, constraints.get("objectSelector"))
+    // What costs least comes first.
+    (rules.is_empty() || any(rules))
         && !any(list("excludeResourceRules"))
-        && (rules.is_empty() || any(rules))
+        && has_labels(review, constraints.get("objectSelector"))
+        && in_namespace(call, review, constraints.get("namespaceSelector"))
 }
 
 fn selects(selector: &Value, object: &Value) -> bool {

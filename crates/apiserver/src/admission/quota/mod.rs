@@ -24,7 +24,8 @@ use crate::{
     write::reset_fields,
 };
 
-const TRIES: usize = 20;
+/// On disk only one writer of a quota wins per round, so this many may write at once.
+const TRIES: usize = 1000;
 
 pub async fn charge(call: &Call, review: &Review<'_>) -> Result<(), Status> {
     let wanted = match review.operation {
@@ -33,40 +34,38 @@ pub async fn charge(call: &Call, review: &Review<'_>) -> Result<(), Status> {
         Operation::Delete => false,
     };
     let (true, None, false) = (wanted, &call.target.subresource, review.namespace.is_empty()) else { return Ok(()) };
+    let Some(object) = review.object() else { return Ok(()) };
+    // A quota is charged once, however often others get in the way.
+    let mut charged = BTreeSet::new();
     for _ in 0..TRIES {
-        match attempt(call, review).await? {
-            Outcome::Done => return Ok(()),
-            Outcome::Raced => {}
+        let planned = plan(call, review, object, &charged)?;
+        if call.options.is_dry_run() {
+            return Ok(());
+        }
+        let mut raced = false;
+        for (stored, quota, used) in planned {
+            if write(call, &stored, &quota, &used).await? {
+                charged.insert(quota.name().to_owned());
+            } else {
+                raced = true;
+            }
+        }
+        if !raced {
+            return Ok(());
         }
     }
     let why = "Operation cannot be fulfilled on resourcequotas: the quota is changing too fast";
     Err(review.forbidden(call, why))
 }
 
-enum Outcome {
-    Done,
-    Raced,
-}
-
-async fn attempt(call: &Call, review: &Review<'_>) -> Result<Outcome, Status> {
-    let Some(object) = review.object() else { return Ok(Outcome::Done) };
-    let charged = plan(call, review, object)?;
-    if call.options.is_dry_run() {
-        return Ok(Outcome::Done);
-    }
-    for (stored, quota, used) in charged {
-        if !write(call, &stored, &quota, &used).await? {
-            return Ok(Outcome::Raced);
-        }
-    }
-    Ok(Outcome::Done)
-}
+type Charge = (Stored, Value, Amounts);
 
 /// The quotas that the write is charged to, with what they will have used.
-fn plan(call: &Call, review: &Review<'_>, object: &Value) -> Result<Vec<(Stored, Value, Amounts)>, Status> {
+fn plan(call: &Call, review: &Review<'_>, object: &Value, done: &BTreeSet<String>) -> Result<Vec<Charge>, Status> {
     let (group, plural) = (&*call.resource.group, &*call.resource.plural);
     let mut interesting = Vec::new();
-    for (stored, quota) in quotas(call, review.namespace) {
+    for (stored, quota) in quotas(call, review.namespace).into_iter().filter(|(_, quota)| !done.contains(quota.name()))
+    {
         let hard = resources::at(&quota, "/status/hard");
         let limited = usage::about(group, plural, &hard);
         if limited.is_empty() || !in_scope(&quota, plural, object) {
