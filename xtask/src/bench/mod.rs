@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `cargo xtask bench`: measurements, for people and for programs. See bench/README.md.
 
+mod apiserver;
 mod report;
 mod tenancy;
 
@@ -33,7 +34,7 @@ pub struct Bench {
 
 /// Every bench. A new one is a file in this folder with a `pub const BENCH: Bench`, a `mod` line above, an entry here
 /// and its keys in bench/README.md.
-const ALL: &[Bench] = &[tenancy::BENCH];
+const ALL: &[Bench] = &[apiserver::BENCH, tenancy::BENCH];
 
 pub fn run(options: &Options) -> Result<ExitCode> {
     let Some(name) = &options.name else {

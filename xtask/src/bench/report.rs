@@ -34,10 +34,21 @@ impl Report {
         self.0.iter().map(line).collect()
     }
 
-    /// `{"bench": name, "<key>": value, …}` on one line.
+    /// `{"bench": name, "<key>": value, …}` on one line. A key with a dot is an object in the object.
     pub fn json(&self, bench: &str) -> String {
-        let values = self.0.iter().map(|row| (row.key.to_owned(), json!(row.value)));
-        let all: Map<String, Value> = [("bench".to_owned(), json!(bench))].into_iter().chain(values).collect();
+        let mut all = Map::from_iter([("bench".to_owned(), json!(bench))]);
+        for row in &self.0 {
+            match row.key.split_once('.') {
+                None => {
+                    all.insert(row.key.to_owned(), json!(row.value));
+                }
+                Some((outer, inner)) => {
+                    if let Value::Object(map) = all.entry(outer).or_insert_with(|| json!({})) {
+                        map.insert(inner.to_owned(), json!(row.value));
+                    }
+                }
+            }
+        }
         Value::Object(all).to_string()
     }
 }

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The embedded API server beside the real one: the same requests, the same machine, one run.
+//!
+//! Ours is asked in process and on one thread; the real one over one HTTP/2 connection, as its clients do.
+
+use std::fs;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use bivouac_apiserver::{ApiServer, Settings};
+use bivouac_testenv::{Options, TestCluster};
+use futures::{AsyncReadExt, StreamExt};
+use http::Request;
+use kube::Client;
+use serde_json::{Value, json};
+
+use super::{Bench, Report};
+
+pub const BENCH: Bench = Bench {
+    name: "apiserver",
+    about: "the embedded API server beside the real one: creates, applies, lists, watches, memory",
+    run,
+};
+
+const OBJECTS: usize = 100_000;
+const APPLIES: usize = 10_000;
+/// Requests under way at once; more makes the real server no faster.
+const IN_FLIGHT: usize = 64;
+const NAMESPACE: &str = "bench";
+
+#[derive(Debug)]
+struct Figures {
+    creates_per_s: f64,
+    applies_per_s: f64,
+    list_100k_ms: f64,
+    watch_events_per_s: f64,
+    bytes_per_object: f64,
+}
+
+fn run(_args: &[String]) -> Result<Report> {
+    let ours = tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(ours())?;
+    eprintln!("ours: {ours:?}");
+    let real = tokio::runtime::Runtime::new()?.block_on(real())?;
+    eprintln!("real: {real:?}");
+    let mut report = Report::default();
+    let rows = [
+        ("ours.creates_per_s", "real.creates_per_s", "pods/s", ours.creates_per_s, real.creates_per_s),
+        ("ours.applies_per_s", "real.applies_per_s", "patches/s", ours.applies_per_s, real.applies_per_s),
+        ("ours.list_100k_ms", "real.list_100k_ms", "ms", ours.list_100k_ms, real.list_100k_ms),
+        (
+            "ours.watch_events_per_s",
+            "real.watch_events_per_s",
+            "events/s",
+            ours.watch_events_per_s,
+            real.watch_events_per_s,
+        ),
+        ("ours.bytes_per_object", "real.bytes_per_object", "B", ours.bytes_per_object, real.bytes_per_object),
+    ];
+    for (our_key, real_key, unit, ours, real) in rows {
+        report.add(our_key, ours, unit, format!("{:.2} times the real server's", ours / real));
+        report.add(real_key, real, unit, "");
+    }
+    Ok(report)
+}
+
+async fn ours() -> Result<Figures> {
+    let server = ApiServer::start(Settings::default()).await?;
+    let client = Client::new(server, "default");
+    measure(&client, || memory(&[std::process::id()])).await
+}
+
+async fn real() -> Result<Figures> {
+    let without = ["kube-controller-manager", "kube-scheduler", "kwok"].map(str::to_owned).into();
+    let cluster = TestCluster::start(Options { without, ..Options::default() }).await?;
+    let pids: Vec<u32> = cluster.pids().map(|(_, pid)| pid).collect();
+    let config = bivouac_runtime::client::config(Some(cluster.kubeconfig())).await?;
+    let client = bivouac_runtime::client::connect(config, "bench")?;
+    measure(&client, || memory(&pids)).await
+}
+
+async fn measure(client: &Client, memory: impl Fn() -> Result<f64>) -> Result<Figures> {
+    send(client, "POST", "/api/v1/namespaces", &json!({"metadata": {"name": NAMESPACE}})).await?;
+    let account = json!({"metadata": {"name": "default"}});
+    send(client, "POST", &format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts"), &account).await?;
+    let before = memory()?;
+    let start = Instant::now();
+    let path = format!("/api/v1/namespaces/{NAMESPACE}/pods");
+    each(OBJECTS, |n| create(client, &path, n)).await?;
+    let creates_per_s = OBJECTS as f64 / start.elapsed().as_secs_f64();
+    let bytes_per_object = (memory()? - before) / OBJECTS as f64;
+
+    let start = Instant::now();
+    each(APPLIES, |n| apply(client, n)).await?;
+    let applies_per_s = APPLIES as f64 / start.elapsed().as_secs_f64();
+
+    let mut list_100k_ms = f64::MAX;
+    for _ in 0..3 {
+        let start = Instant::now();
+        let bytes = read(client, &path, |_| false).await?;
+        ensure!(bytes > OBJECTS, "the list is {bytes} bytes long");
+        list_100k_ms = list_100k_ms.min(start.elapsed().as_secs_f64() * 1_000.0);
+    }
+    let start = Instant::now();
+    let mut events = 0;
+    let watch =
+        format!("{path}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true");
+    read(client, &watch, |bytes| {
+        events += bytes.iter().filter(|byte| **byte == b'\n').count();
+        events > OBJECTS
+    })
+    .await?;
+    let watch_events_per_s = events as f64 / start.elapsed().as_secs_f64();
+    Ok(Figures { creates_per_s, applies_per_s, list_100k_ms, watch_events_per_s, bytes_per_object })
+}
+
+/// Does something for each number, many at once.
+async fn each<F: Future<Output = Result<()>>>(count: usize, act: impl Fn(usize) -> F) -> Result<()> {
+    let mut running = futures::stream::iter(0..count).map(act).buffer_unordered(IN_FLIGHT);
+    while let Some(done) = running.next().await {
+        done?;
+    }
+    Ok(())
+}
+
+fn pod(n: usize) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": format!("pod-{n:06}"), "labels": {"app": "bench", "shard": (n % 100).to_string()}},
+        "spec": {"containers": [{"name": "main", "image": "registry.example/main:1",
+            "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}]},
+    })
+}
+
+async fn create(client: &Client, path: &str, n: usize) -> Result<()> {
+    send(client, "POST", path, &pod(n)).await
+}
+
+async fn send(client: &Client, method: &str, path: &str, body: &Value) -> Result<()> {
+    let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+    client.request_text(request.body(body.to_string().into_bytes())?).await.context(path.to_owned())?;
+    Ok(())
+}
+
+async fn apply(client: &Client, n: usize) -> Result<()> {
+    let name = format!("map-{}", n % 1_000);
+    let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps/{name}?fieldManager=bench&force=true");
+    let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"round": (n / 1_000).to_string()}}, "data": {"n": n.to_string(), "same": "value"}});
+    let request = Request::patch(path).header("content-type", "application/apply-patch+yaml");
+    client.request_text(request.body(body.to_string().into_bytes())?).await?;
+    Ok(())
+}
+
+/// Reads an answer to its end, or until somebody has enough. The answer is how many bytes came.
+async fn read(client: &Client, path: &str, mut enough: impl FnMut(&[u8]) -> bool) -> Result<usize> {
+    let mut stream = Box::pin(client.request_stream(Request::get(path).body(Vec::new())?).await?);
+    let (mut buffer, mut total) = (vec![0; 1 << 20], 0);
+    loop {
+        let count = stream.read(&mut buffer).await?;
+        total += count;
+        if count == 0 || enough(buffer.get(..count).unwrap_or_default()) {
+            return Ok(total);
+        }
+    }
+}
+
+/// The memory of some processes, in bytes.
+fn memory(pids: &[u32]) -> Result<f64> {
+    let mut total = 0.0;
+    for pid in pids {
+        let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+        let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
+        total += kib * 1024.0;
+    }
+    Ok(total)
+}
