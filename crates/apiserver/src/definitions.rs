@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     merge,
-    object::{Object, text},
+    object::{Object, as_object, child_object, text},
     registry::{Resource, custom},
     server::Inner,
     status::Status,
@@ -65,13 +65,13 @@ fn is_established(definition: &Value) -> bool {
 fn accept(server: &Inner, definition: &Value) -> Value {
     let mut new = definition.clone();
     let names = definition.pointer("/spec/names").cloned().unwrap_or_default();
-    new["status"]["acceptedNames"] = names;
+    let status = child_object(as_object(&mut new), "status");
+    status.insert("acceptedNames".into(), names);
     let now = server.now();
     let condition = |kind: &str, reason: &str, message: &str| {
         json!({ "type": kind, "status": "True", "lastTransitionTime": now, "reason": reason, "message": message })
     };
-    let conditions = new["status"].get("conditions").and_then(Value::as_array).cloned().unwrap_or_default();
-    let mut conditions = conditions;
+    let mut conditions = status.get("conditions").and_then(Value::as_array).cloned().unwrap_or_default();
     let has = |conditions: &[Value], kind: &str| conditions.iter().any(|one| text(one, "/type") == kind);
     if !has(&conditions, "NamesAccepted") {
         conditions.push(condition("NamesAccepted", "NoConflicts", "no conflicts found"));
@@ -79,7 +79,7 @@ fn accept(server: &Inner, definition: &Value) -> Value {
     if !has(&conditions, "Established") {
         conditions.push(condition("Established", "InitialNamesAccepted", "the initial names have been accepted"));
     }
-    new["status"]["conditions"] = Value::Array(conditions);
+    status.insert("conditions".into(), Value::Array(conditions));
     new
 }
 
