@@ -148,7 +148,7 @@ fn resource_document(resource: &Resource) -> Value {
         "kind": &*resource.kind,
         "verbs": texts(&resource.verbs),
     });
-    if !resource.short_names.is_empty() {
+    if !resource.short_names.is_empty() && !fault!(ShortNamesMissing) {
         set(&mut document, "shortNames", texts(&resource.short_names));
     }
     if !resource.categories.is_empty() {
@@ -186,7 +186,7 @@ fn resource_discovery(resource: &Resource) -> Value {
         "singularResource": &*resource.singular,
         "verbs": texts(&resource.verbs),
     });
-    if !resource.short_names.is_empty() {
+    if !resource.short_names.is_empty() && !fault!(ShortNamesMissing) {
         set(&mut document, "shortNames", texts(&resource.short_names));
     }
     if !resource.categories.is_empty() {

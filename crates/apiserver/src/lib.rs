@@ -4,6 +4,9 @@
 //! It is for development, tests and simulation: the same requests give the same answers as the real server's, which the
 //! conformance suite shows, but nobody audits it for production. Production is any real Kubernetes.
 
+#[macro_use]
+pub mod fault;
+
 mod access;
 mod addresses;
 mod admission;

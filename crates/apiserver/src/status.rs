@@ -119,7 +119,8 @@ impl Status {
 
     pub fn already_exists(group: &str, resource: &str, name: &str) -> Self {
         let message = format!("{} \"{name}\" already exists", qualified(group, resource));
-        Self::new(StatusCode::CONFLICT, "AlreadyExists", message).with(Details::of(group, resource, name))
+        let code = if fault!(WrongCode) { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::CONFLICT };
+        Self::new(code, "AlreadyExists", message).with(Details::of(group, resource, name))
     }
 
     pub fn conflict(group: &str, resource: &str, name: &str, why: impl std::fmt::Display) -> Self {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `cargo xtask conformance`: the embedded API server beside the real one.
 
+mod faults;
 mod random;
 
 use std::process::ExitCode;
@@ -44,6 +45,9 @@ pub struct Options {
     /// The number of the first sequence
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
+    /// Put one fault after the other into the embedded server, and see whether a case notices it
+    #[arg(long, conflicts_with_all = ["real_only", "real_twice", "show", "sequences"])]
+    faults: bool,
 }
 
 impl Options {
@@ -73,6 +77,10 @@ pub fn run(options: &Options) -> Result<ExitCode> {
         real.iter().for_each(show);
     }
     let wrong = surprises(&real);
+    if options.faults {
+        let unnoticed = runtime.block_on(faults::run(&cases, &real, &declared))?;
+        return Ok(if unnoticed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
     let mut report = if options.real_only || options.show.is_some() {
         Report { cases: cases.len(), declared: declared.len(), ..Report::default() }
     } else if options.real_twice {

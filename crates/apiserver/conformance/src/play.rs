@@ -54,7 +54,12 @@ pub async fn play_all(client: &Client, cases: &[&Case], at_once: usize) -> Vec<T
 }
 
 pub async fn play(client: &Client, case: &Case) -> Transcript {
-    let mut player = Player::new(client, case);
+    play_within(client, case, PATIENCE).await
+}
+
+/// Plays a case with other patience.
+pub async fn play_within(client: &Client, case: &Case, patience: Duration) -> Transcript {
+    let mut player = Player { patience, ..Player::new(client, case) };
     let broken = player.run(case).await.err().map(|error| format!("{error:#}"));
     player.clean(case).await;
     let mut normal = Normal::new(&player.cast);
@@ -81,6 +86,7 @@ struct Player<'a> {
     cast: Cast,
     /// Whether the definition was there before.
     staged: bool,
+    patience: Duration,
     raw: Vec<Record>,
     watches: HashMap<String, Watch>,
 }
@@ -88,13 +94,13 @@ struct Player<'a> {
 impl<'a> Player<'a> {
     fn new(client: &'a Client, case: &Case) -> Self {
         let (cast, staged) = (Cast::new(case), case.stage.is_some());
-        Self { client, cast, staged, raw: Vec::new(), watches: HashMap::new() }
+        Self { client, cast, staged, patience: PATIENCE, raw: Vec::new(), watches: HashMap::new() }
     }
 
     async fn run(&mut self, case: &Case) -> Result<()> {
         self.set_the_scene(case).await.context("setting the scene")?;
         for (index, step) in case.steps.iter().enumerate() {
-            let played = tokio::time::timeout(PATIENCE * 2, self.step(step)).await;
+            let played = tokio::time::timeout(self.patience * 2, self.step(step)).await;
             played.context("no answer").flatten().with_context(|| format!("step {}", index + 1))?;
         }
         Ok(())
@@ -169,7 +175,7 @@ impl<'a> Player<'a> {
     }
 
     async fn ask(&mut self, step: &Step) -> Result<()> {
-        let end = tokio::time::Instant::now() + PATIENCE;
+        let end = tokio::time::Instant::now() + self.patience;
         loop {
             let answer = self.send(step).await?;
             let done = step.until.as_ref().is_none_or(|until| {
@@ -200,7 +206,7 @@ impl<'a> Player<'a> {
 
     async fn events(&mut self, name: &str, step: &Step) -> Result<()> {
         let watch = self.watches.get_mut(name).with_context(|| format!("there is no watch {name:?}"))?;
-        let (events, ended) = watch.read(step.count, PATIENCE).await;
+        let (events, ended) = watch.read(step.count, self.patience).await;
         let short = step.count.filter(|count| events.len() < *count);
         let surprise = short.map(|count| format!("{} events instead of {count}", events.len()));
         let body = json!({ "events": events, "ended": ended });

@@ -82,7 +82,9 @@ fn row(resource: &Resource, object: &Value, setting: Setting) -> Value {
             whole
         }
     };
-    let mut row = json!({ "cells": row_cells(resource, object, setting.now), "object": shown });
+    let mut cells = row_cells(resource, object, setting.now);
+    cells.iter_mut().take(usize::from(fault!(WrongCell))).for_each(|cell| *cell = Value::Null);
+    let mut row = json!({ "cells": cells, "object": shown });
     if let Some(conditions) = pods::conditions(resource, object)
         && let Some(row) = row.as_object_mut()
     {

@@ -126,6 +126,7 @@ fn state(server: &Inner, graph: &Graph, node: &Node, owner: &Owner) -> Option<St
             && (!resource.namespaced || found.namespace() == node.namespace())
     });
     Some(match found {
+        None if fault!(OwnerAssumed) => State::Solid,
         None => State::Gone,
         Some(found) if found.waits() => State::Waiting,
         Some(_) => State::Solid,
@@ -145,7 +146,7 @@ async fn release(server: &Arc<Inner>, graph: &Graph, uid: &str, node: &Node) -> 
     }
     if node.holds("foregroundDeletion") {
         let blocks = |of: &Node| {
-            of.owners.iter().any(|owner| &*owner.uid == uid && owner.block_owner_deletion == Some(true))
+            of.owners.iter().any(|owner| &*owner.uid == uid && owner.block_owner_deletion == Some(true)) && !fault!(BlockIgnored)
         };
         if graph.dependents(uid).iter().any(|(_, of)| blocks(of)) {
             // Its going will bring us back here.

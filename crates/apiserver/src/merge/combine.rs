@@ -16,7 +16,7 @@ pub fn combine(live: &Value, applied: &Value, schema: Schema<'_>) -> Value {
             (_, Some(_), None) => live.clone(),
             (Some((list, items)), Some(live), Some(applied)) => combine_items(list, items, live, applied),
         },
-        Kind::Map if typed::is_atomic(schema) => applied.clone(),
+        Kind::Map if typed::is_atomic(schema) && !fault!(AtomicMerged) => applied.clone(),
         Kind::Map => match (as_fields(live), as_fields(applied)) {
             (None, _) => applied.clone(),
             (Some(_), None) => live.clone(),

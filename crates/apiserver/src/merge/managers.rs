@@ -225,7 +225,7 @@ impl<'a> Entry<'a> {
         field("fieldsType", "FieldsV1");
         field("manager", &self.id.manager);
         field("operation", self.id.operation.as_str());
-        field("subresource", &self.id.subresource);
+        field("subresource", if fault!(SubresourceLost) { "" } else { &self.id.subresource });
         field("time", self.time.as_deref().unwrap_or_default());
         entry.insert("fieldsV1".to_owned(), self.set.encode());
         Value::Object(entry)

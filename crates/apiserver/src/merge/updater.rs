@@ -98,7 +98,7 @@ pub fn apply<'a>(
     };
     // Where nothing was given up, there is nothing to remove.
     let kept = |last: &Entry<'_>| last.version == own.version && last.set.is_within(&own.set);
-    let given_up = last.filter(|last| !kept(last));
+    let given_up = last.filter(|last| !kept(last) && !fault!(DroppedStays));
     managers.0.push(own);
     if let Some(last) = given_up {
         new = drop_given_up(new, &managers, &last, kind)
@@ -166,7 +166,7 @@ fn settle<'a, 'v>(
         effects.push((entry.version.clone(), effect));
     }
     let effect_on = |entry: &Entry<'_>| effects.iter().find(|(version, _)| *version == entry.version).map(|(_, e)| e);
-    if !force {
+    if (!force && !fault!(ConflictUnreported)) || (writer.is_some() && fault!(ForceIgnored)) {
         let mut clashes = Vec::new();
         for entry in managers.0.iter_mut().filter(others) {
             let Some(effect) = effect_on(entry).filter(|effect| !effect.touched.is_empty()) else { continue };

@@ -25,7 +25,7 @@ type Fields = serde_json::Map<String, Value>;
 fn merge_fields(fields: &mut Fields, patch: Fields) {
     for (key, mut value) in patch {
         match (fields.get_mut(&key), value) {
-            (_, Value::Null) => {
+            (_, Value::Null) if !fault!(NullKept) => {
                 fields.remove(&key);
             }
             (Some(Value::Object(inner)), Value::Object(patch)) => merge_fields(inner, patch),

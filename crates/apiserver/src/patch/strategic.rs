@@ -88,7 +88,7 @@ fn retain_keys(object: &mut Fields, patch: &mut Fields) -> Result<(), PatchError
     if patch.iter().any(|(name, value)| !value.is_null() && !directive(name) && !named(name)) {
         return Err(bad());
     }
-    object.retain(|name, _| named(name));
+    object.retain(|name, _| named(name) || fault!(RetainKeysIgnored));
     Ok(())
 }
 
@@ -188,7 +188,7 @@ fn merge_list(
     strategy: Option<&PatchStrategy>,
     delete: bool,
 ) -> Result<Vec<Value>, PatchError> {
-    if !delete && !strategy.is_some_and(|strategy| strategy.merge) {
+    if !delete && !strategy.is_some_and(|strategy| strategy.merge && !fault!(MergeKeyIgnored)) {
         return Ok(patch);
     }
     if live.is_empty() && patch.is_empty() {

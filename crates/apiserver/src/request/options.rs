@@ -108,7 +108,7 @@ impl Options {
     pub fn field_validation(&self) -> FieldValidation {
         match self.field_validation.as_deref() {
             Some("Ignore") => FieldValidation::Ignore,
-            Some("Strict") => FieldValidation::Strict,
+            Some("Strict") if !fault!(StrictLenient) => FieldValidation::Strict,
             _ => FieldValidation::Warn,
         }
     }

@@ -104,7 +104,8 @@ impl Requirement {
         match (&self.test, value) {
             (Test::In(values), Some(value)) => values.iter().any(|one| one == value),
             (Test::NotIn(values), Some(value)) => values.iter().all(|one| one != value),
-            (Test::NotIn(_) | Test::Absent, None) | (Test::Exists, Some(_)) => true,
+            (Test::NotIn(_), None) => !fault!(NotInWantsLabel),
+            (Test::Absent, None) | (Test::Exists, Some(_)) => true,
             (Test::Greater(bound), Some(value)) => value.parse::<i64>().is_ok_and(|value| value > *bound),
             (Test::Less(bound), Some(value)) => value.parse::<i64>().is_ok_and(|value| value < *bound),
             _ => false,
@@ -219,6 +220,7 @@ impl Parser {
     fn test(&mut self, key: &str) -> Result<Test, String> {
         match self.peek().cloned() {
             None | Some(Token::Sign(",")) => Ok(Test::Exists),
+            Some(Token::Sign("!=")) if fault!(NotEqualIsEqual) => Ok(Test::In(vec![self.value(key)?])),
             Some(Token::Sign("=" | "==")) => Ok(Test::In(vec![self.value(key)?])),
             Some(Token::Sign("!=")) => Ok(Test::NotIn(vec![self.value(key)?])),
             Some(Token::Sign(sign @ (">" | "<"))) => {

@@ -15,7 +15,7 @@ pub fn fill(value: &mut Value, schema: Schema<'_>) {
                 match map.get_mut(&**name) {
                     Some(present) if !present.is_null() || ty.ty().nullable => fill(present, ty),
                     _ => {
-                        if let Some(default) = &ty.ty().default {
+                        if let Some(default) = ty.ty().default.as_ref().filter(|_| !fault!(DefaultsOff)) {
                             let mut default = default.clone();
                             fill(&mut default, ty);
                             map.insert(name.to_string(), default);

@@ -17,7 +17,7 @@ fn walk(value: &mut Value, schema: Schema<'_>, path: &str, unknown: &mut Vec<Str
         (Value::Object(map), Shape::Struct(of)) => {
             if !of.open {
                 map.retain(|key, _| {
-                    let known = of.fields.contains_key(key.as_str());
+                    let known = of.fields.contains_key(key.as_str()) || fault!(PruningOff);
                     if !known {
                         unknown.push(below(path, key));
                     }

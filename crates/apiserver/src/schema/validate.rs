@@ -65,6 +65,7 @@ impl Checks {
             errors.push(invalid(path, text, format!("should be at least {least} chars long")));
         }
         if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
+            && !fault!(PatternUnchecked)
             && self.patterns.get(pattern).is_some_and(|regex| !regex.is_match(text))
         {
             errors.push(invalid(path, text, format!("should match '{pattern}'")));
@@ -112,7 +113,7 @@ impl Checks {
             errors.push(Error::too_many(path, map.len(), most as usize));
         }
         for name in schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
-            if !map.contains_key(name) {
+            if !map.contains_key(name) && !fault!(RequiredUnchecked) {
                 errors.push(Error::required(below(path, name), ""));
             }
         }
@@ -235,7 +236,7 @@ fn type_name(value: &Value) -> &'static str {
 
 fn enumerated(value: &Value, schema: &Value, path: &str, errors: &mut Vec<Error>) {
     let Some(known) = schema.get("enum").and_then(Value::as_array) else { return };
-    if known.contains(value) {
+    if known.contains(value) || fault!(EnumUnchecked) {
         return;
     }
     let texts: Vec<String> = known.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned)).collect();

@@ -71,7 +71,8 @@ impl Watcher {
         if self.seen < space.dropped() {
             return Err(Compacted { requested: self.seen, oldest: space.dropped() });
         }
-        let events: Vec<_> = space.events(self.seen, state.visible).take(max).cloned().collect();
+        let told = |event: &&Event| !(fault!(LostEvent) && event.kind == Kind::Modified);
+        let events: Vec<_> = space.events(self.seen, state.visible).filter(told).take(max).cloned().collect();
         match events.last() {
             Some(last) => self.seen = last.revision(),
             None => self.seen = self.seen.max(state.visible),

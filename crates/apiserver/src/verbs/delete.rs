@@ -188,8 +188,9 @@ async fn step(call: &mut Call, key: &str, stored: &Stored, old: Value, wish: &Wi
     }
     let mut new = old.clone();
     let orphans = matches!(&resource.backing, Backing::Builtin(rules) if rules.orphans);
-    let finalizers = wanted_finalizers(&old, wish, orphans);
-    let grace = hooks::grace(&resource, &old, wish.grace);
+    let mut finalizers = wanted_finalizers(&old, wish, orphans);
+    finalizers.retain(|_| !fault!(FinalizersIgnored));
+    let grace = hooks::grace(&resource, &old, wish.grace.filter(|_| !fault!(GraceIgnored)));
     let held = !finalizers.is_empty() || grace.is_some_and(|grace| grace > 0) || !hooks::may_go(&resource, &new);
     // What may take its time is marked even if it has none left: whoever watches sees it go in two steps.
     let mut revision = stored.revision();
@@ -264,6 +265,7 @@ fn wanted_finalizers(old: &Value, wish: &Wish, orphans: bool) -> Vec<String> {
     let has = |name: &str| old.finalizers().contains(&name);
     let (orphan, foreground) = match (wish.orphan_dependents, wish.propagation.as_deref()) {
         (Some(orphan), _) => (orphan, false),
+        _ if fault!(PropagationIgnored) => (false, false),
         (None, Some("Orphan")) => (true, false),
         (None, Some("Foreground")) => (false, true),
         (None, Some(_)) => (false, false),
@@ -289,6 +291,7 @@ fn check_preconditions(call: &Call, wish: &Wish, old: &Value, name: &str) -> Res
     let resource = &call.resource;
     let refuse = |why: String| Err(Status::conflict(&resource.group, &resource.kind, name, why));
     if let Some(uid) = wish.uid.as_deref()
+        && !fault!(PreconditionIgnored)
         && uid != old.uid()
     {
         return refuse(format!(

@@ -51,11 +51,11 @@ pub async fn list(call: &Call) -> Result<Answer, Status> {
 
 fn into_list(call: &Call, page: Page) -> List {
     let continue_token =
-        page.items.last().filter(|_| page.more).map(|last| token(page.revision, last.key(), call.target.namespace.as_deref()));
+        page.items.iter().nth_back(usize::from(fault!(PageRepeats))).filter(|_| page.more).map(|last| token(page.revision, last.key(), call.target.namespace.as_deref()));
     List {
         resource: call.resource.clone(),
         items: page.items.iter().map(|stored| call.resource.present_item(stored)).collect(),
-        revision: page.revision,
+        revision: page.revision - u64::from(fault!(OldListRevision)),
         continue_token,
         remaining: page.remaining,
     }
@@ -64,7 +64,7 @@ fn into_list(call: &Call, page: Page) -> List {
 /// Whether an object is among those that the selectors ask for.
 pub fn matches(options: &Options, resource: &Resource, stored: &Stored) -> bool {
     options.labels.matches(|key| stored.labels().get(key))
-        && (options.fields.is_empty() || options.fields.matches(|field| selected(resource, stored, field)))
+        && (options.fields.is_empty() || fault!(FieldsIgnored) || options.fields.matches(|field| selected(resource, stored, field)))
 }
 
 fn selected<'a>(resource: &Resource, stored: &'a Stored, field: &str) -> Option<&'a str> {

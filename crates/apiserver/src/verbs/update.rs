@@ -67,7 +67,7 @@ pub fn match_name(call: &Call, object: &Value) -> Result<(), Status> {
             "the name of the object ({} based on URL) was undeterminable: name must be provided",
             call.name()
         ))),
-        found if found == call.name() => Ok(()),
+        found if found == call.name() || fault!(WrongName) => Ok(()),
         found => Err(Status::bad_request(format!(
             "the name of the object ({found}) does not match the name on the URL ({})",
             call.name()
@@ -100,7 +100,7 @@ pub fn check_condition(call: &Call, new: &Value, old: &Value) -> Result<(), Stat
         return Err(Status::invalid(&resource.group, &resource.plural, call.name(), &[error]));
     }
     check_version(version)?;
-    if version != old.meta_str("resourceVersion") {
+    if version != old.meta_str("resourceVersion") && !fault!(StaleUpdate) {
         return Err(Status::modified(&resource.group, &resource.plural, call.name()));
     }
     Ok(())

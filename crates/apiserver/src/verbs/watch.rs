@@ -107,7 +107,7 @@ fn begin_with_objects(call: &Call, view: &View, marked: bool) -> Result<(BytesMu
     for stored in &page.items {
         view.write(&mut out, "ADDED", stored, None);
     }
-    if marked {
+    if marked && !fault!(EarlyBookmark) {
         out.put_slice(&view.bookmark(page.revision, true));
     }
     Ok((out, page.revision))
@@ -166,7 +166,7 @@ impl View {
             (true, false) if event.kind == Kind::Deleted => self.write(out, "DELETED", &event.now, None),
             // It still exists, but not for this caller: its last visible state, with the revision of the change.
             (true, false) => {
-                if let Some(before) = &event.before {
+                if let Some(before) = event.before.as_ref().filter(|_| !fault!(LeavingUnseen)) {
                     self.write(out, "DELETED", before, Some(event.revision()));
                 }
             }
