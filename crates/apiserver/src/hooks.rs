@@ -27,6 +27,10 @@ fn is_service(resource: &Resource) -> bool {
 
 /// Whether nothing inside the server holds an object that is going.
 pub fn may_go(resource: &Resource, object: &Value) -> bool {
+    // A definition stays until its objects are gone; it is marked first.
+    if &*resource.group == "apiextensions.k8s.io" && !object.is_going() {
+        return false;
+    }
     let held = |pointer: &str| object.pointer(pointer).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
     !(resource.group.is_empty() && &*resource.kind == "Namespace" && held("/spec/finalizers"))
 }
@@ -58,8 +62,13 @@ pub async fn written(call: &Call, before: Option<&Stored>, now: Option<&Stored>)
     if let Some(before) = before.filter(|_| is_service(resource)) {
         call.server.addresses.free(&resource.read(before), now.map(|now| resource.read(now)).as_ref());
     }
+    if let (Some(custom), None) = (resource.custom(), now)
+        && custom.terminating
+    {
+        crate::definitions::instance_gone(&call.server, &custom.definition).await?;
+    }
     if &*resource.group == "apiextensions.k8s.io" {
-        crate::definitions::written(&call.server, resource, now).await?;
+        crate::definitions::written(&call.server, resource, before, now).await?;
     }
     Ok(())
 }

@@ -53,6 +53,10 @@ pub fn reset_fields(resource: &Resource, subresource: &str) -> Set<'static> {
 /// Creates an object. It has its managers already.
 pub async fn create(call: &mut Call, mut object: Value) -> Result<Written, Status> {
     let resource = call.resource.clone();
+    if resource.custom().is_some_and(|custom| custom.terminating) {
+        let why = "create not allowed while custom resource definition is terminating";
+        return Err(Status::forbidden(&resource.group, &resource.plural, object.name(), why));
+    }
     let mut tries = 0;
     let namespace = if resource.namespaced { call.namespace().to_owned() } else { String::new() };
     // Names are made after this: a plugin that changes objects does not know them yet.
@@ -79,7 +83,7 @@ pub async fn create(call: &mut Call, mut object: Value) -> Result<Written, Statu
         admission::validate(call, &review).await?;
         let held = hooks::allocate(call, &mut object, None)?;
         warn(call, &object);
-        if call.options.is_dry_run() {
+        if call.options.is_dry_run() && !fault!(DryRunStores) {
             let key = resource.key(&namespace, &name);
             if call.server.store.get(&resource.keyspace, &key).is_some() {
                 return Err(exists(call, &key, &name));
@@ -128,6 +132,7 @@ fn exists(call: &Call, key: &str, name: &str) -> Status {
 
 fn generated(prefix: &str, suffix: &str) -> String {
     const MOST: usize = 63;
+    let suffix = if fault!(NoSuffix) { "" } else { suffix };
     let stem: String = prefix.chars().take(MOST - suffix.len()).collect();
     format!("{stem}{suffix}")
 }
@@ -196,7 +201,12 @@ fn refuse(resource: &Resource, object: &Value, errors: &[crate::field::Error]) -
     }
     let kind = text(object, "/kind");
     let kind = if kind.is_empty() { &*resource.kind } else { kind };
-    Err(Status::invalid(&resource.group, kind, object.name(), errors))
+    // What is stored as another kind is judged as that kind.
+    let stored = match &resource.backing {
+        Backing::Builtin(rules) => rules.stored_as.map(|version| version.rsplit_once('/').map_or("", |(group, _)| group)),
+        Backing::Custom(_) => None,
+    };
+    Err(Status::invalid(stored.unwrap_or(&resource.group), kind, object.name(), errors))
 }
 
 /// Replaces an object. `new` has its managers already; `stored` is what it replaces.
@@ -309,7 +319,7 @@ fn prepare_update(call: &Call, new: &mut Value, old: &Value, subresource: &str) 
                 (part.prepare)(new, old);
             }
         }
-        (Backing::Custom(custom), "") if custom.has_status => keep(new, "status"),
+        (Backing::Custom(custom), "") if custom.has_status && !fault!(StatusTogether) => keep(new, "status"),
         (Backing::Custom(_), "status") => {
             // Everything but the status stays, and of the metadata only the managers move.
             let managers = new.meta().and_then(|meta| meta.get("managedFields")).cloned();
@@ -341,7 +351,7 @@ fn count_generation(resource: &Resource, new: &mut Value, old: &Value, subresour
         Backing::Custom(custom) if custom.has_status => subresource != "status" && changed(new, old, &["metadata", "status"]),
         Backing::Custom(_) => changed(new, old, &["metadata"]),
     };
-    if counts {
+    if counts && !fault!(GenerationStays) {
         new.set_meta("generation", old.generation() + 1);
     }
 }

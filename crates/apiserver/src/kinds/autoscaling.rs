@@ -165,8 +165,9 @@ pub fn check(object: &Value) -> Vec<Error> {
     let highest = most.number().unwrap_or_default();
     if highest < 1 {
         errors.push(most.required("must be set and greater than 0"));
-    } else if least.number().is_some_and(|least| highest < least) {
-        errors.push(most.invalid("must be greater than or equal to `minReplicas`"));
+    }
+    if least.number().is_some_and(|least| highest < least) {
+        errors.push(most.invalid_as(highest, "must be greater than or equal to `minReplicas`"));
     }
     let target = spec.field("scaleTargetRef");
     for field in ["kind", "name"] {

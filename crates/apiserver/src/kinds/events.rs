@@ -98,16 +98,16 @@ pub fn check_new(event: &Value) -> Vec<Error> {
     }
     let kind = root.field("type");
     if !["Normal", "Warning"].contains(&kind.text()) {
-        errors.push(kind.invalid(format!("has invalid value: {}", kind.text())));
+        errors.push(kind.invalid_as("", format!("has invalid value: {}", kind.text())));
     }
     for field in ["firstTimestamp", "lastTimestamp", "count"] {
         let place = root.field(field);
         if place.exists() {
-            errors.push(place.invalid("needs to be unset"));
+            errors.push(place.invalid_as("", "needs to be unset"));
         }
     }
     if !root.field("source").is_empty() {
-        errors.push(root.field("source").invalid("needs to be unset"));
+        errors.push(root.field("source").invalid_as("", "needs to be unset"));
     }
     if time.exists() {
         reporter(&root, &mut errors);

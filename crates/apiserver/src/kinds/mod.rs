@@ -15,7 +15,7 @@ pub mod conditions;
 mod cron;
 mod jobs;
 pub mod labels;
-mod place;
+pub mod place;
 pub mod pod;
 pub mod services;
 mod table;

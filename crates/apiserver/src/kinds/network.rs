@@ -31,7 +31,7 @@ pub fn policy(object: &Value) -> Vec<Error> {
         return errors;
     }
     for one in types.items() {
-        one.one_of(&["Egress", "Ingress"], &mut errors);
+        one.one_of(&["Ingress", "Egress"], &mut errors);
     }
     errors
 }

@@ -16,6 +16,8 @@ pub struct Place<'v, 'p> {
 #[derive(Clone, Copy)]
 enum Step<'p> {
     Root,
+    /// A place that is reached by a path of its own.
+    Base(&'p str),
     Field(&'p str),
     /// A value of a map, shown in brackets.
     Key(&'p str),
@@ -31,6 +33,11 @@ impl<'v> Place<'v, '_> {
 }
 
 impl<'v, 'p> Place<'v, 'p> {
+    /// A value at a place that is told by a path.
+    pub fn at(value: &'v Value, path: &'p str) -> Self {
+        Self { value, step: Step::Base(path), above: None }
+    }
+
     pub fn field<'b>(&'b self, name: &'b str) -> Place<'v, 'b> {
         Place { value: self.value.get(name).unwrap_or(&ABSENT), step: Step::Field(name), above: Some(self) }
     }
@@ -92,6 +99,7 @@ impl<'v, 'p> Place<'v, 'p> {
         let above = self.above.map(Place::path).unwrap_or_default();
         match self.step {
             Step::Root => String::new(),
+            Step::Base(path) => path.to_owned(),
             Step::Field(name) if above.is_empty() => name.to_owned(),
             Step::Field(name) => format!("{above}.{name}"),
             Step::Key(name) => format!("{above}[{name}]"),

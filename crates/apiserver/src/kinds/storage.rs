@@ -31,7 +31,7 @@ pub fn claim(object: &Value) -> Vec<Error> {
     if !storage.exists() {
         errors.push(resources.key("storage").required(""));
     } else if amount(&storage).is_some_and(|amount| amount <= Default::default()) {
-        errors.push(requests.key("storage").invalid("must be greater than zero"));
+        errors.push(resources.key("storage").invalid_as(storage.text(), "must be greater than zero"));
     }
     errors
 }

@@ -5,7 +5,7 @@ use super::{
     Rules, access, budgets, config, cron, events, jobs, namespaces, network, pod, quotas, scheduling, services, storage,
     workloads,
 };
-use crate::names;
+use crate::{definitions, names};
 
 const PLAIN: Rules = Rules::PLAIN;
 const COUNTED: Rules = Rules { generation: true, ..PLAIN };
@@ -240,7 +240,18 @@ pub static RULES: &[(&str, Rules)] = &[
     (ADMISSION, Rules { kind: "MutatingAdmissionPolicy", unconditional_update: false, check: crate::admission::policy::form::policy, ..COUNTED }),
     (ADMISSION, Rules { kind: "MutatingAdmissionPolicyBinding", unconditional_update: false, check: crate::admission::policy::form::binding, ..COUNTED }),
     ("apiregistration.k8s.io", Rules { kind: "APIService", unconditional_update: false, ..PLAIN }),
-    ("apiextensions.k8s.io", Rules { kind: "CustomResourceDefinition", unconditional_update: false, ..COUNTED }),
+    (
+        "apiextensions.k8s.io",
+        Rules {
+            kind: "CustomResourceDefinition",
+            unconditional_update: false,
+            prepare_create: definitions::prepare_create,
+            prepare_update: definitions::prepare_update,
+            check: definitions::check::check,
+            check_update: definitions::check::check_update,
+            ..COUNTED
+        },
+    ),
     (DEVICES, Rules { kind: "DeviceClass", returns_deleted: true, ..COUNTED }),
     (DEVICES, Rules { kind: "ResourceClaim", returns_deleted: true, ..PLAIN }),
     (DEVICES, Rules { kind: "ResourceClaimTemplate", returns_deleted: true, ..PLAIN }),

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Resource, custom::Custom};
+use super::Resource;
 use crate::{
     field::{Error, Problem},
     object::text,
@@ -22,14 +22,93 @@ impl Resource {
             errors.push(Error::invalid("apiVersion", text(object, "/apiVersion"), format!("must be {}", self.api_version)));
         }
         if !custom.open_api.is_null() {
-            errors.extend(custom.checks.check(object));
+            let found = custom.checks.check(object);
+            errors.extend(found.into_iter().filter(|error| !old.is_some_and(|old| was_so(error, object, old, self))));
         }
         lists(object, self.schema.schema(), "", &mut errors);
+        embedded(object, self.schema.schema(), "", &mut errors);
+        if custom.rules.is_empty() {
+            return errors;
+        }
         // Rules are only evaluated on what has the right shape.
-        if errors.is_empty() && custom.has_rules {
-            errors.extend(rules(custom, object, old));
+        if errors.iter().any(blocks) {
+            let why = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+            errors.push(Error::invalid("<nil>", Value::Null, why));
+        } else {
+            errors.extend(custom.rules.check(object, old));
         }
         errors
+    }
+}
+
+/// Whether an error leaves so little that rules make no sense.
+fn blocks(error: &Error) -> bool {
+    matches!(error.problem, Problem::Required | Problem::TooLong | Problem::TooMany | Problem::TypeInvalid)
+}
+
+/// Whether the refused part is as it was before. Such parts are tolerated, so that a schema can become stricter.
+fn was_so(error: &Error, object: &Value, old: &Value, resource: &Resource) -> bool {
+    let steps = steps(&error.field);
+    // What is missing is a matter of the object around it.
+    let reach = if error.problem == Problem::Required { steps.len().saturating_sub(1) } else { steps.len() };
+    let (mut new, mut old, mut schema) = (object, old, Some(resource.schema.schema()));
+    for step in steps.iter().take(reach) {
+        let next = match (new, old, step.parse::<usize>()) {
+            (Value::Array(news), Value::Array(olds), Ok(index)) => {
+                let Some(item) = news.get(index) else { return false };
+                let Some(Shape::List(list)) = schema.map(|schema| schema.shape()) else { return false };
+                let ListKind::Map { keys } = &list.kind else { return false };
+                let same = |other: &&Value| keys.iter().all(|key| other.get(&**key) == item.get(&**key));
+                schema = schema.and_then(|schema| schema.items());
+                olds.iter().find(same).map(|before| (item, before))
+            }
+            _ => {
+                schema = schema.and_then(|schema| schema.value(step));
+                new.get(step.as_str()).zip(old.get(step.as_str()))
+            }
+        };
+        let Some(next) = next else { return false };
+        (new, old) = next;
+        if new == old {
+            return true;
+        }
+    }
+    false
+}
+
+/// The steps of a path like `spec.list[2].name`.
+fn steps(path: &str) -> Vec<String> {
+    path.split(['.', '[']).map(|step| step.trim_end_matches(']').to_owned()).filter(|step| !step.is_empty()).collect()
+}
+
+/// A whole object inside of another says what it is.
+fn embedded(value: &Value, schema: Schema<'_>, path: &str, errors: &mut Vec<Error>) {
+    match (value, schema.shape()) {
+        (Value::Object(map), Shape::Struct(of)) => {
+            if of.embedded && !path.is_empty() {
+                for field in ["apiVersion", "kind"] {
+                    if map.get(field).and_then(Value::as_str).unwrap_or_default().is_empty() {
+                        errors.push(Error::required(format!("{path}.{field}"), ""));
+                    }
+                }
+            }
+            for (key, value) in map {
+                if let Some(below) = schema.value(key) {
+                    embedded(value, below, &crate::schema::prune::below(path, key), errors);
+                }
+            }
+        }
+        (Value::Object(map), Shape::Map { values, .. }) => {
+            for (key, value) in map {
+                embedded(value, schema.at(*values), &crate::schema::prune::below(path, key), errors);
+            }
+        }
+        (Value::Array(items), Shape::List(list)) => {
+            for (index, item) in items.iter().enumerate() {
+                embedded(item, schema.at(list.items), &format!("{path}[{index}]"), errors);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -50,7 +129,7 @@ fn lists(value: &Value, schema: Schema<'_>, path: &str, errors: &mut Vec<Error>)
                 ),
                 _ => item.clone(),
             };
-            if list.kind != ListKind::Atomic {
+            if list.kind != ListKind::Atomic && !fault!(DuplicatesAllowed) {
                 let mut seen: Vec<Value> = Vec::new();
                 for (index, item) in items.iter().enumerate() {
                     let key = key_of(item);
@@ -67,26 +146,4 @@ fn lists(value: &Value, schema: Schema<'_>, path: &str, errors: &mut Vec<Error>)
         }
         _ => {}
     }
-}
-
-fn rules(custom: &Custom, object: &Value, old: Option<&Value>) -> Vec<Error> {
-    let failures = match kube_cel::validate_compiled(&custom.rules, object, old) {
-        Ok(()) => return Vec::new(),
-        Err(failures) => failures.into_vec(),
-    };
-    failures
-        .into_iter()
-        .map(|failure| {
-            let pointer = failure.field_path.split('.').fold(String::new(), |all, part| format!("{all}/{part}"));
-            let value = if failure.field_path.is_empty() { Some(object) } else { object.pointer(&pointer) };
-            let field = if failure.field_path.is_empty() { "<nil>".to_owned() } else { failure.field_path.clone() };
-            let problem = match failure.reason.as_deref() {
-                Some("FieldValueForbidden") => Problem::Forbidden,
-                Some("FieldValueRequired") => Problem::Required,
-                Some("FieldValueDuplicate") => Problem::Duplicate,
-                _ => Problem::Invalid,
-            };
-            Error { problem, field, value: value.cloned(), detail: failure.message }
-        })
-        .collect()
 }

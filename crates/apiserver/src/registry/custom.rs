@@ -5,7 +5,7 @@ use std::{cmp::Ordering, sync::Arc};
 
 use serde_json::{Value, json};
 
-use super::{Backing, Resource, join};
+use super::{Backing, Resource, join, rules::Rules};
 use crate::{
     builtin::{Column, Subresource},
     object::{Object, text},
@@ -23,9 +23,7 @@ pub struct Custom {
     pub has_status: bool,
     pub scale: Option<Scale>,
     pub checks: Checks,
-    pub rules: kube_cel::CompiledSchema,
-    /// Whether any place of the schema has a rule.
-    pub has_rules: bool,
+    pub rules: Rules,
     /// The revision of the definition that this was read from.
     pub since: u64,
     /// What to tell everybody who uses this version.
@@ -91,8 +89,7 @@ fn resource(definition: &Value, version: &Value, schema: Root, storage: &str, al
         has_status: version.pointer("/subresources/status").is_some(),
         scale: version.pointer("/subresources/scale").map(scale),
         checks: Checks::new(&open_api),
-        rules: kube_cel::compile_schema(&open_api),
-        has_rules: mentions(&open_api, "x-kubernetes-validations"),
+        rules: Rules::read(&open_api),
         since: definition.meta_str("resourceVersion").parse().unwrap_or_default(),
         warning: warning(version, &api_version, &kind),
         open_api,

@@ -4,6 +4,7 @@
 mod check;
 pub mod custom;
 mod present;
+pub mod rules;
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -13,7 +13,7 @@ use kube_cel::{
     KubeCelExt,
     cel::{
         Context, ExecutionError, IdedExpr, Value as Cel,
-        common::ast::{CallExpr, Expr},
+        common::ast::{CallExpr, Expr, LiteralValue, operators},
         objects::{Key, Map},
         parser::Parser,
     },
@@ -117,18 +117,11 @@ fn check(tree: &IdedExpr, source: &str, bound: &mut Vec<String>) -> Result<(), S
             if !known && !is_operator(&call.func_name) {
                 return Err(undeclared(source, &call.func_name, call.func_name.len()));
             }
+            check_request(call, source)?;
             if let (None, Some(target)) = (prefix, &call.target) {
                 check(target, source, bound)?;
             }
             call.args.iter().try_for_each(|one| check(one, source, bound))
-        }
-        Expr::Select(select) => {
-            let of_request = matches!(&select.operand.expr, Expr::Ident(name) if name == "request");
-            if of_request && !REQUEST.contains(&select.field.as_str()) {
-                let at = source.find(&format!("request.{}", select.field)).unwrap_or_default() + "request".len();
-                return Err(at_offset(source, at, &format!("undefined field '{}'", select.field)));
-            }
-            check(&select.operand, source, bound)
         }
         Expr::List(list) => list.elements.iter().try_for_each(|one| check(one, source, bound)),
         Expr::Map(map) => rewrite::entries(map).try_for_each(|(key, value)| {
@@ -149,8 +142,19 @@ fn check(tree: &IdedExpr, source: &str, bound: &mut Vec<String>) -> Result<(), S
     }
 }
 
+/// Refuses fields that a request never has.
+fn check_request(call: &CallExpr, source: &str) -> Result<(), String> {
+    let [of, field] = call.args.as_slice() else { return Ok(()) };
+    let (Expr::Ident(of), Expr::Literal(LiteralValue::String(field))) = (&of.expr, &field.expr) else { return Ok(()) };
+    let field = field.inner();
+    if call.func_name != operators::INDEX || of != "request" || REQUEST.contains(&field) {
+        return Ok(());
+    }
+    let at = source.find(&format!("request.{field}")).unwrap_or_default() + "request".len();
+    Err(at_offset(source, at, &format!("undefined field '{field}'")))
+}
+
 fn kind(tree: &IdedExpr) -> Option<&'static str> {
-    use kube_cel::cel::common::ast::{LiteralValue, operators};
     match &tree.expr {
         Expr::Literal(literal) => Some(match literal {
             LiteralValue::Boolean(_) => "bool",
@@ -161,7 +165,6 @@ fn kind(tree: &IdedExpr) -> Option<&'static str> {
             LiteralValue::String(_) => "string",
             LiteralValue::UInt(_) => "uint",
         }),
-        Expr::Select(select) if select.test => Some("bool"),
         Expr::Call(call) => match call.func_name.as_str() {
             operators::CONDITIONAL => call.args.get(1).and_then(kind),
             operators::ADD => call.args.first().and_then(kind).or_else(|| call.args.get(1).and_then(kind)),
