@@ -2,6 +2,8 @@
 //! Makes an expression fit for the evaluator.
 //!
 //! - A field after `.?` becomes an optional index, which knows what to do when it is absent; so does every field behind.
+//! - Any other field becomes an index: the evaluator takes a field of what has no fields for `false`, where the real
+//!   server fails. A field of an object that is not there is a missing key.
 //! - `dyn(x)` is `x`, `cel.bind` and `optMap` become what they stand for.
 //! - A `JSONPatch` becomes a map.
 //! - A loop over a map goes through its keys in order, so that the same input always gives the same output.
@@ -11,7 +13,7 @@
 use std::sync::Arc;
 
 use kube_cel::cel::{
-    Context, IdedExpr, ResolveResult, Value as Cel,
+    Context, ExecutionError, IdedExpr, ResolveResult, Value as Cel,
     common::ast::{
         CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, ListExpr, LiteralValue, MapEntryExpr, MapExpr,
         operators,
@@ -19,6 +21,10 @@ use kube_cel::cel::{
 };
 
 const ORDERED: &str = "@ordered";
+const ABSENT: &str = "@absent";
+
+/// Variables that a request may leave without a value.
+const NULLABLE: [&str; 4] = ["object", "oldObject", "params", "namespaceObject"];
 
 /// Things that the real server evaluates and we do not.
 const UNKNOWN: [&str; 5] = ["sortBy", "transformList", "transformMap", "transformMapEntry", "optFlatMap"];
@@ -38,6 +44,7 @@ pub fn register(root: &mut Context<'static>) {
         keys.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
         Ok(Cel::List(Arc::new(keys)))
     });
+    root.add_function(ABSENT, |field: Arc<String>| -> ResolveResult { Err(ExecutionError::NoSuchKey(field)) });
 }
 
 /// Rewrites the tree in place. The error names what cannot be evaluated.
@@ -132,6 +139,17 @@ fn replaced(expr: Expr) -> Result<Expr, String> {
         }
         Expr::Select(select) if matches!(&select.operand.expr, Expr::Ident(name) if name == "authorizer") => {
             Expr::Ident(format!("authorizer.{}", select.field))
+        }
+        Expr::Select(select) if !select.test => {
+            let field = literal(&select.field);
+            let may_be_null = matches!(&select.operand.expr, Expr::Ident(name) if NULLABLE.contains(&name.as_str()));
+            let get = call(operators::INDEX, vec![*select.operand.clone(), field.clone()]);
+            if !may_be_null {
+                return Ok(get);
+            }
+            let null = node(Expr::Literal(LiteralValue::Null));
+            let is_null = node(call(operators::EQUALS, vec![*select.operand, null]));
+            call(operators::CONDITIONAL, vec![is_null, node(call(ABSENT, vec![field])), node(get)])
         }
         Expr::Call(of) if of.func_name == "dyn" && of.target.is_none() && of.args.len() == 1 => {
             of.args.into_iter().next().map(|one| one.expr).unwrap_or_default()

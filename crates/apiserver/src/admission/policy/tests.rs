@@ -5,12 +5,13 @@ use serde_json::json;
 use super::cel::{Expression, Variables, from_json, to_json};
 
 fn evaluate(source: &str) -> Result<serde_json::Value, String> {
-    let expression = Expression::compile(source, &["object", "authorizer.requestResource"])?;
+    let expression = Expression::compile(source, &["object", "oldObject"])?;
     let mut all = Variables::new();
     all.set(
         "object",
         from_json(&json!({ "a": { "b": 1 }, "list": [1, 2], "labels": { "y": "1", "x": "2", "z": "3" } })),
     );
+    all.set("oldObject", from_json(&json!(null)));
     expression.evaluate(&all).map(|value| to_json(&value).unwrap_or_default())
 }
 
@@ -27,6 +28,7 @@ fn what_the_evaluator_lacks_is_made_up_for() {
         ("cel.bind(v, object.a.b, v + v)", json!(2)),
         ("object.?a.optMap(v, v.b + 1).orValue(0)", json!(2)),
         ("dyn(object.a).b", json!(1)),
+        ("has(object.a.b.c) || has(oldObject.x)", json!(false)),
         ("object.labels.map(k, k)", json!(["x", "y", "z"])),
         (
             "[JSONPatch{op: 'add', path: '/x', value: {'k': [1]}}]",
@@ -70,6 +72,8 @@ fn errors_have_the_words_of_the_real_server() {
             ),
         ),
         ("object.nope", "no such key: nope".to_owned()),
+        ("oldObject.nope.deeper", "no such key: nope".to_owned()),
+        ("object.a.b.c", "no such overload".to_owned()),
     ];
     for (source, expected) in table {
         assert_eq!(evaluate(source), Err(expected), "{source}");
