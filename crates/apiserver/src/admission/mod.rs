@@ -170,8 +170,14 @@ pub fn look(server: &Inner, group: &str, plural: &str, key: &str) -> Option<Valu
 
 /// All objects of a built-in kind, of one namespace where one is named.
 pub fn list(server: &Inner, group: &str, plural: &str, namespace: Option<&str>) -> Vec<Value> {
+    list_with(server, group, plural, namespace, "")
+}
+
+/// The same, of those objects only that contain a text. Looking for a text is much faster than reading JSON.
+fn list_with(server: &Inner, group: &str, plural: &str, namespace: Option<&str>, part: &str) -> Vec<Value> {
     let range = Range { namespace, ..Range::default() };
-    let page = server.store.range(&Keyspace::new(group, plural), &range, |_| true);
+    let contains = |body: &[u8]| part.is_empty() || body.windows(part.len()).any(|some| some == part.as_bytes());
+    let page = server.store.range(&Keyspace::new(group, plural), &range, |stored| contains(stored.body()));
     let items = page.map(|page| page.items).unwrap_or_default();
     items.iter().filter_map(|stored| serde_json::from_slice(stored.body()).ok()).collect()
 }

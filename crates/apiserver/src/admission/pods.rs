@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Operation, Review, list, look};
+use super::{Operation, Review, list_with, look};
 use crate::{
     call::Call,
     object::{Object, as_object, child_object, text},
@@ -76,7 +76,7 @@ fn is_default(class: &Value) -> bool {
 
 /// The class of pods that name none. Of several the lowest counts.
 fn default_class(call: &Call) -> Option<Value> {
-    let classes = list(&call.server, SCHEDULING, "priorityclasses", None).into_iter();
+    let classes = list_with(&call.server, SCHEDULING, "priorityclasses", None, "\"globalDefault\":true").into_iter();
     classes.filter(is_default).min_by_key(|class| class.get("value").and_then(Value::as_i64))
 }
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Operation, Review, list, look, resources};
+use super::{Operation, Review, list_with, look, resources};
 use crate::{
     call::Call,
     object::{Object, as_object, child_object, text},
@@ -32,7 +32,8 @@ pub fn default_class(call: &Call, review: &mut Review<'_>) {
         return;
     }
     let is_default = |class: &Value| annotations.iter().any(|key| class.annotation(key) == Some("true"));
-    let mut classes: Vec<Value> = list(&call.server, group, plural, None).into_iter().filter(is_default).collect();
+    let mut classes: Vec<Value> =
+        list_with(&call.server, group, plural, None, "is-default-class").into_iter().filter(is_default).collect();
     // The newest, and among those the first by name.
     let age = |class: &Value| class.meta_str("creationTimestamp").to_owned();
     classes.sort_by(|a, b| age(b).cmp(&age(a)).then_with(|| a.name().cmp(b.name())));
