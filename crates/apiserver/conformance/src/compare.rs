@@ -93,8 +93,8 @@ pub fn signature(real: &Transcript, ours: &Transcript) -> String {
     let said = |record: &Record| record.body.get("message").and_then(Value::as_str).map(str::to_owned);
     let said = said(wanted).or_else(|| said(got)).unwrap_or_default();
     let said: String = said.chars().rev().filter(|c| c.is_alphabetic()).take(40).collect();
-    let text = format!("{method} {}/{} {} {said}", wanted.status, got.status, places.join(" "));
-    text.chars().filter(|c| *c != '0').map(|c| if c.is_ascii_digit() { '1' } else { c }).collect()
+    let place = places.first().map_or("", String::as_str);
+    format!("{method} {}/{} {} {said}", wanted.status, got.status, place.replace(|c: char| c.is_ascii_digit(), ""))
 }
 
 /// Where two values differ.

@@ -5,7 +5,7 @@ use kube::Client;
 use serde_json::Value;
 
 use crate::case::Case;
-use crate::compare::{Declared, differences};
+use crate::compare::{Declared, differences, signature};
 use crate::play::{Transcript, play};
 
 /// Small enough to read; each try is a few requests to the real server.
@@ -16,20 +16,23 @@ const TRIES: usize = 250;
 pub struct Smallest {
     pub case: Case,
     pub real: Transcript,
+    /// See [`signature`].
+    pub kind: String,
     pub texts: Vec<String>,
 }
 
 /// `None` when both servers agree this time.
 pub async fn shrink(real: &Client, ours: &Client, declared: &[Declared], case: &Case) -> Option<Smallest> {
-    let mut tries = 0;
-    let mut best = attempt(real, ours, declared, case.clone(), &mut tries).await?;
+    let mut search = Search { real, ours, declared, tries: 0 };
+    let mut best = search.attempt(case.clone()).await?;
     loop {
         let mut smaller = None;
         for candidate in candidates(&best.case) {
-            if tries >= TRIES {
+            if search.tries >= TRIES {
                 break;
             }
-            smaller = attempt(real, ours, declared, candidate, &mut tries).await;
+            // Another difference would lead away from this one.
+            smaller = search.attempt(candidate).await.filter(|found| found.kind == best.kind);
             if smaller.is_some() {
                 break;
             }
@@ -41,24 +44,28 @@ pub async fn shrink(real: &Client, ours: &Client, declared: &[Declared], case: &
     }
 }
 
-async fn attempt(
-    real: &Client,
-    ours: &Client,
-    declared: &[Declared],
-    mut case: Case,
-    tries: &mut usize,
-) -> Option<Smallest> {
-    *tries += 1;
-    let name = case.name.clone();
-    // A place of its own, as everything before is still there.
-    case.name = format!("{name} try {tries}");
-    let (said, got) = tokio::join!(play(real, &case), play(ours, &case));
-    case.name = name;
-    let texts = differences(&said, &got, declared);
-    // What comes after the first difference follows from it.
-    let same = said.records.iter().zip(&got.records).take_while(|(said, got)| said == got).count();
-    case.steps.truncate(same + 1);
-    (!texts.is_empty()).then_some(Smallest { case, real: said, texts: texts.into_iter().take(1).collect() })
+struct Search<'a> {
+    real: &'a Client,
+    ours: &'a Client,
+    declared: &'a [Declared],
+    tries: usize,
+}
+
+impl Search<'_> {
+    async fn attempt(&mut self, mut case: Case) -> Option<Smallest> {
+        self.tries += 1;
+        let name = case.name.clone();
+        // A place of its own, as everything before is still there.
+        case.name = format!("{name} try {}", self.tries);
+        let (said, got) = tokio::join!(play(self.real, &case), play(self.ours, &case));
+        case.name = name;
+        let texts = differences(&said, &got, self.declared);
+        // What comes after the first difference follows from it.
+        let same = said.records.iter().zip(&got.records).take_while(|(said, got)| said == got).count();
+        case.steps.truncate(same + 1);
+        let kind = signature(&said, &got);
+        (!texts.is_empty()).then_some(Smallest { case, real: said, kind, texts: texts.into_iter().take(1).collect() })
+    }
 }
 
 /// Without one step, from the last; then without one part of a body, the largest first.
