@@ -96,13 +96,22 @@ impl Addresses {
     pub fn free(&self, before: &Value, now: Option<&Value>) {
         let mut taken = self.lock();
         let kept: BTreeSet<Ipv4Addr> = now.into_iter().flat_map(addresses_of).collect();
-        addresses_of(before).filter(|one| !kept.contains(one)).for_each(|one| drop(taken.addresses.remove(&one)));
+        for one in addresses_of(before).filter(|one| !kept.contains(one)) {
+            taken.addresses.remove(&one);
+        }
         let kept: BTreeSet<u16> = now.into_iter().flat_map(ports_of).collect();
-        ports_of(before).filter(|one| !kept.contains(one)).for_each(|one| drop(taken.ports.remove(&one)));
+        for one in ports_of(before).filter(|one| !kept.contains(one)) {
+            taken.ports.remove(&one);
+        }
     }
 
     /// Gives a service what its type needs. `random` chooses.
-    pub fn allocate(&self, service: &mut Value, old: Option<&Value>, mut random: impl FnMut() -> u64) -> Result<Held, Error> {
+    pub fn allocate(
+        &self,
+        service: &mut Value,
+        old: Option<&Value>,
+        mut random: impl FnMut() -> u64,
+    ) -> Result<Held, Error> {
         let mut held = Held { from: Some(self.clone()), addresses: Vec::new(), ports: Vec::new() };
         let mut taken = self.lock();
         let outcome = self.address(service, old, &mut taken, &mut held, &mut random);
@@ -130,8 +139,9 @@ impl Addresses {
             let size = self.range.size();
             let start = u32::try_from(random() % u64::from(size.max(2))).unwrap_or_default();
             let all = (0..size).map(|step| Ipv4Addr::from(self.range.base() + 1 + (start + step) % (size.max(2) - 1)));
-            let free = all.into_iter().find(|one| !taken.addresses.contains(one)).ok_or_else(|| {
-                Error { problem: crate::field::Problem::Internal, ..Error::invalid("spec.clusterIPs", Value::Null, "range is full") }
+            let free = all.into_iter().find(|one| !taken.addresses.contains(one)).ok_or_else(|| Error {
+                problem: crate::field::Problem::Internal,
+                ..Error::invalid("spec.clusterIPs", Value::Null, "range is full")
             })?;
             taken.addresses.insert(free);
             held.addresses.push(free);
@@ -202,7 +212,8 @@ fn take(
     let port = if asked == 0 {
         let count = PORTS.len() as u64;
         let start = random();
-        let all = (0..count).filter_map(|step| u16::try_from(u64::from(*PORTS.start()) + (start % count + step) % count).ok());
+        let all = (0..count)
+            .filter_map(|step| u16::try_from(u64::from(*PORTS.start()) + (start % count + step) % count).ok());
         match all.into_iter().find(|port| !taken.ports.contains(port)) {
             Some(port) => port,
             None => return refuse("range is full"),
@@ -246,8 +257,12 @@ impl Drop for Held {
     fn drop(&mut self) {
         if let Some(from) = &self.from {
             let mut taken = from.lock();
-            self.addresses.iter().for_each(|one| drop(taken.addresses.remove(one)));
-            self.ports.iter().for_each(|one| drop(taken.ports.remove(one)));
+            for one in self.addresses.iter() {
+                taken.addresses.remove(one);
+            }
+            for one in self.ports.iter() {
+                taken.ports.remove(one);
+            }
         }
     }
 }

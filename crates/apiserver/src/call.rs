@@ -110,7 +110,9 @@ impl Call {
         let verb = self.target.verb(&self.method, &self.options);
         let misplaced = (self.method == Method::POST && self.target.name.is_some())
             || (matches!(verb, "update" | "patch") && self.target.name.is_none())
-            || (self.resource.namespaced && self.target.namespace.is_none() && !matches!(verb, "list" | "watch" | "get"));
+            || (self.resource.namespaced
+                && self.target.namespace.is_none()
+                && !matches!(verb, "list" | "watch" | "get"));
         if misplaced && self.resource.custom().is_some() {
             return Err(Status::no_such_page());
         }
@@ -162,13 +164,16 @@ fn find(server: &Inner, target: &Target) -> Result<Arc<Resource>, Status> {
     let absent = || {
         // The real server words it differently where it knows the group from the start.
         let known = registry.group(&target.group).is_some_and(|group| {
-            group.versions.iter().any(|version| registry.version(&target.group, version).any(|one| one.custom().is_none()))
+            group
+                .versions
+                .iter()
+                .any(|version| registry.version(&target.group, version).any(|one| one.custom().is_none()))
         });
         if known { not_served() } else { Status::no_such_page() }
     };
     let resource = registry.find(&target.group, &target.version, &target.plural).cloned().ok_or_else(absent)?;
-    let misplaced = target.namespace.is_some() != resource.namespaced
-        && (target.namespace.is_some() || target.name.is_some());
+    let misplaced =
+        target.namespace.is_some() != resource.namespaced && (target.namespace.is_some() || target.name.is_some());
     if misplaced {
         return Err(if resource.custom().is_some() { Status::no_such_page() } else { not_served() });
     }

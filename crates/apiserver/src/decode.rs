@@ -76,7 +76,8 @@ pub fn yaml(body: &Bytes) -> Result<Value, Status> {
     {
         return Ok(read.value);
     }
-    let text = std::str::from_utf8(body).map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
+    let text =
+        std::str::from_utf8(body).map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
     let value: Value =
         serde_saphyr::from_str(text).map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
     // Once more through JSON: numbers are read the one way.
@@ -243,8 +244,10 @@ fn builtin_identity(resource: &Resource, api_version: &str, kind: &str) -> Resul
     if fits(api_version, wanted_version) && fits(kind, wanted_kind) {
         return Ok(());
     }
-    let (found_version, found_kind) =
-        (if api_version.is_empty() { wanted_version } else { api_version }, if kind.is_empty() { wanted_kind } else { kind });
+    let (found_version, found_kind) = (
+        if api_version.is_empty() { wanted_version } else { api_version },
+        if kind.is_empty() { wanted_kind } else { kind },
+    );
     let (group, version) = found_version.rsplit_once('/').unwrap_or(("", found_version));
     if builtins().kind(group, version, found_kind).is_none() {
         return Err(Status::bad_request(format!(

@@ -5,9 +5,9 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::{
-    object::set,
     access::{User, tokens},
     answer::{Answer, to_bytes},
+    object::set,
     openapi,
     registry::{Group, Registry, Resource, join},
     request::{
@@ -39,7 +39,8 @@ pub fn answer(
             "serverAddressByClientCIDRs": [],
         }),
         Document::Groups => {
-            let groups: Vec<Value> = registry.groups().iter().filter(|group| !group.name.is_empty()).map(group_document).collect();
+            let groups: Vec<Value> =
+                registry.groups().iter().filter(|group| !group.name.is_empty()).map(group_document).collect();
             json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups })
         }
         Document::Group(name) => match registry.group(name) {
@@ -161,7 +162,8 @@ fn resource_document(resource: &Resource) -> Value {
 }
 
 fn group_list(registry: &Registry, wanted: impl Fn(&Group) -> bool) -> Value {
-    let groups: Vec<Value> = registry.groups().iter().filter(|group| wanted(group)).map(|group| group_discovery(registry, group)).collect();
+    let groups: Vec<Value> =
+        registry.groups().iter().filter(|group| wanted(group)).map(|group| group_discovery(registry, group)).collect();
     json!({ "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": groups })
 }
 
@@ -170,7 +172,8 @@ fn group_discovery(registry: &Registry, group: &Group) -> Value {
         .versions
         .iter()
         .map(|version| {
-            let resources: Vec<Value> = registry.version(&group.name, version).map(|one| resource_discovery(one)).collect();
+            let resources: Vec<Value> =
+                registry.version(&group.name, version).map(|one| resource_discovery(one)).collect();
             json!({ "version": &**version, "resources": resources, "freshness": "Current" })
         })
         .collect();

@@ -44,5 +44,5 @@ pub use addresses::ServiceRange;
 pub use answer::Body;
 pub use clock::TokioClock;
 pub use serve::serve;
-pub use verbs::pods::log::Logs;
 pub use server::{ApiServer, BODY_LIMIT, Settings};
+pub use verbs::pods::log::Logs;

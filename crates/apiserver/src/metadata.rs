@@ -80,7 +80,11 @@ fn owners(owners: &[Value]) -> Vec<Error> {
             }
         }
         if kind == "Event" && (api_version == "v1" || api_version.starts_with("events.k8s.io/")) {
-            errors.push(Error::invalid(path, api_version, format!("{api_version}, Kind={kind} is disallowed from being an owner")));
+            errors.push(Error::invalid(
+                path,
+                api_version,
+                format!("{api_version}, Kind={kind} is disallowed from being an owner"),
+            ));
         }
         if owner.get("controller").and_then(Value::as_bool) == Some(true) {
             if let Some(first) = &controller {
@@ -114,11 +118,7 @@ fn finalizers(object: &Value) -> Vec<Error> {
     }
     if all.contains(&"orphan") && all.contains(&"foregroundDeletion") {
         let shown = Value::from(all.clone());
-        errors.push(Error::invalid(
-            PATH,
-            shown,
-            "finalizer orphan and foregroundDeletion cannot be both set",
-        ));
+        errors.push(Error::invalid(PATH, shown, "finalizer orphan and foregroundDeletion cannot be both set"));
     }
     errors
 }

@@ -89,9 +89,7 @@ pub fn document_v2(registry: &Registry) -> Value {
 /// The paths of a resource, with the parameters that clients look for before they send them.
 fn operations(resource: &Resource, paths: &mut Map<String, Value>) {
     let kind = json!({ "group": &*resource.group, "version": &*resource.version, "kind": &*resource.kind });
-    let parameter = |name: &str, kind: &str| {
-        json!({ "name": name, "in": "query", "schema": { "type": kind, "uniqueItems": true } })
-    };
+    let parameter = |name: &str, kind: &str| json!({ "name": name, "in": "query", "schema": { "type": kind, "uniqueItems": true } });
     let operation = |action: &str, parameters: &[Value]| {
         json!({
             "x-kubernetes-action": action,
@@ -100,7 +98,8 @@ fn operations(resource: &Resource, paths: &mut Map<String, Value>) {
             "responses": { "200": { "description": "OK" } },
         })
     };
-    let write = [parameter("dryRun", "string"), parameter("fieldManager", "string"), parameter("fieldValidation", "string")];
+    let write =
+        [parameter("dryRun", "string"), parameter("fieldManager", "string"), parameter("fieldValidation", "string")];
     let root = path(&resource.group, &resource.version);
     let base = if resource.namespaced {
         format!("/{root}/namespaces/{{namespace}}/{}", resource.plural)
@@ -232,14 +231,20 @@ impl Writer {
                     ListKind::Atomic => "atomic",
                     ListKind::Set => "set",
                     ListKind::Map { keys } => {
-                        set(&mut written, "x-kubernetes-list-map-keys", keys.iter().map(|key| &**key).collect::<Value>());
+                        set(
+                            &mut written,
+                            "x-kubernetes-list-map-keys",
+                            keys.iter().map(|key| &**key).collect::<Value>(),
+                        );
                         "map"
                     }
                 };
                 set(&mut written, "x-kubernetes-list-type", kind);
                 written
             }
-            Shape::Map { values, .. } => json!({ "type": "object", "additionalProperties": self.used(schema.at(*values)) }),
+            Shape::Map { values, .. } => {
+                json!({ "type": "object", "additionalProperties": self.used(schema.at(*values)) })
+            }
             Shape::Struct(of) => {
                 let mut properties = Map::new();
                 for (name, field) in &of.fields {
@@ -290,8 +295,11 @@ fn annotate(property: &mut Value, patch: Option<&PatchStrategy>) {
 /// The definitions of what subresources take and give.
 fn subresource_kinds(resource: &Resource) -> Vec<String> {
     let kinds = resource.subresources.iter().filter(|part| part.kind != resource.kind).filter_map(|part| {
-        let (group, version) =
-            if part.version.is_empty() { (&*resource.group, &*resource.version) } else { (&*part.group, &*part.version) };
+        let (group, version) = if part.version.is_empty() {
+            (&*resource.group, &*resource.version)
+        } else {
+            (&*part.group, &*part.version)
+        };
         let id = builtins().kind(group, version, &part.kind)?;
         builtins().types.get(id).name.as_deref().map(str::to_owned)
     });

@@ -19,9 +19,9 @@ use http_body_util::BodyExt;
 use rand::{RngCore, SeedableRng, rngs::StdRng};
 
 use crate::{
-    admission::Admission,
     access::{Access, Attributes, User, tokens::kept_key},
     addresses::{Addresses, ServiceRange},
+    admission::Admission,
     answer::{Answer, Body, table::Setting},
     call::Call,
     registry::{Registry, Resource},
@@ -80,7 +80,16 @@ pub struct Inner {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { store: Store::in_memory(Limits::default()), clock: Arc::new(SystemClock), seed: None, trusts_all: true, tokens: BTreeMap::new(), logs: None, service_range: ServiceRange::default(), advertised: None }
+        Self {
+            store: Store::in_memory(Limits::default()),
+            clock: Arc::new(SystemClock),
+            seed: None,
+            trusts_all: true,
+            tokens: BTreeMap::new(),
+            logs: None,
+            service_range: ServiceRange::default(),
+            advertised: None,
+        }
     }
 }
 
@@ -131,7 +140,9 @@ impl ApiServer {
         let mut warnings = Vec::new();
         let outcome = self.route(&head, body, accepted, &mut warnings).await;
         let include = match accepted {
-            Ok(Accepted { form: Form::Table, .. }) => Options::parse(head.uri.query()).and_then(|options| options.include()),
+            Ok(Accepted { form: Form::Table, .. }) => {
+                Options::parse(head.uri.query()).and_then(|options| options.include())
+            }
             _ => Ok(Include::default()),
         };
         let answer = match (outcome, &include) {

@@ -24,8 +24,6 @@ const NAME_TRIES: usize = 8;
 #[derive(Debug)]
 pub struct Written {
     pub object: Value,
-    /// The write removed the object: it was going, and its last finalizer went.
-    pub deleted: bool,
 }
 
 /// Fills in `managedFields` for a write that is not an apply.
@@ -33,7 +31,8 @@ pub fn manage(call: &Call, live: Option<&Value>, new: Value, subresource: &str) 
     let now = call.server.now();
     let manager = call.manager();
     let reset = reset_fields(&call.resource, subresource);
-    let write = merge::Write { kind: call.resource.merge_kind(), manager: &manager, subresource, now: &now, reset: &reset };
+    let write =
+        merge::Write { kind: call.resource.merge_kind(), manager: &manager, subresource, now: &now, reset: &reset };
     merge::update(live, new, &write)
 }
 
@@ -61,8 +60,13 @@ pub async fn create(call: &mut Call, mut object: Value) -> Result<Written, Statu
     let namespace = if resource.namespaced { call.namespace().to_owned() } else { String::new() };
     // Names are made after this: a plugin that changes objects does not know them yet.
     let name = object.name().to_owned();
-    let mut review =
-        Review { operation: Operation::Create, namespace: &namespace, name: &name, object: Some(&mut object), old: None };
+    let mut review = Review {
+        operation: Operation::Create,
+        namespace: &namespace,
+        name: &name,
+        object: Some(&mut object),
+        old: None,
+    };
     admission::mutate(call, &mut review).await?;
     access::check_escalation(call, &object, None)?;
     let template = object.name().is_empty().then(|| object.clone());
@@ -78,8 +82,13 @@ pub async fn create(call: &mut Call, mut object: Value) -> Result<Written, Statu
         let name = object.name().to_owned();
         check_create(call, &object)?;
         access::check_creation(call)?;
-        let review =
-            Review { operation: Operation::Create, namespace: &namespace, name: &name, object: Some(&mut object), old: None };
+        let review = Review {
+            operation: Operation::Create,
+            namespace: &namespace,
+            name: &name,
+            object: Some(&mut object),
+            old: None,
+        };
         admission::validate(call, &review).await?;
         let held = hooks::allocate(call, &mut object, None)?;
         warn(call, &object);
@@ -88,7 +97,7 @@ pub async fn create(call: &mut Call, mut object: Value) -> Result<Written, Statu
             if call.server.store.get(&resource.keyspace, &key).is_some() {
                 return Err(exists(call, &key, &name));
             }
-            return Ok(Written { object, deleted: false });
+            return Ok(Written { object });
         }
         let key = resource.key(&namespace, &name);
         let outcome = call
@@ -100,7 +109,7 @@ pub async fn create(call: &mut Call, mut object: Value) -> Result<Written, Statu
             Ok(stored) => {
                 held.keep();
                 hooks::written(call, None, Some(&stored)).await?;
-                return Ok(Written { object: resource.read(&stored), deleted: false });
+                return Ok(Written { object: resource.read(&stored) });
             }
             Err(CommitError::Exists) if template.is_some() && tries < NAME_TRIES => tries += 1,
             Err(CommitError::Exists) => return Err(exists(call, &key, &name)),
@@ -203,14 +212,22 @@ fn refuse(resource: &Resource, object: &Value, errors: &[crate::field::Error]) -
     let kind = if kind.is_empty() { &*resource.kind } else { kind };
     // What is stored as another kind is judged as that kind.
     let stored = match &resource.backing {
-        Backing::Builtin(rules) => rules.stored_as.map(|version| version.rsplit_once('/').map_or("", |(group, _)| group)),
+        Backing::Builtin(rules) => {
+            rules.stored_as.map(|version| version.rsplit_once('/').map_or("", |(group, _)| group))
+        }
         Backing::Custom(_) => None,
     };
     Err(Status::invalid(stored.unwrap_or(&resource.group), kind, object.name(), errors))
 }
 
 /// Replaces an object. `new` has its managers already; `stored` is what it replaces.
-pub async fn replace(call: &mut Call, stored: &Stored, old: &Value, mut new: Value, subresource: &str) -> Result<Written, Outcome> {
+pub async fn replace(
+    call: &mut Call,
+    stored: &Stored,
+    old: &Value,
+    mut new: Value,
+    subresource: &str,
+) -> Result<Written, Outcome> {
     let resource = call.resource.clone();
     let (namespace, name) = (old.namespace().to_owned(), old.name().to_owned());
     let mut review = Review {
@@ -236,17 +253,16 @@ pub async fn replace(call: &mut Call, stored: &Stored, old: &Value, mut new: Val
     let held = hooks::allocate(call, &mut new, Some(old))?;
     warn(call, &new);
     if call.options.is_dry_run() {
-        return Ok(Written { object: new, deleted: false });
+        return Ok(Written { object: new });
     }
     let goes = new.is_going() && new.finalizers().is_empty() && grace(&new) == 0 && hooks::may_go(&resource, &new);
     new.set_meta("resourceVersion", text(old, "/metadata/resourceVersion"));
     if new == *old && !goes {
-        return Ok(Written { object: new, deleted: false });
+        return Ok(Written { object: new });
     }
     let write = if goes { Write::Delete(stored.revision()) } else { Write::Update(stored.revision()) };
     let key = resource.key(&namespace, &name);
-    let outcome =
-        {
+    let outcome = {
         // Whoever watches sees an object go as it was stored, not as the last write would have left it.
         let last = if goes { old } else { &new };
         call.server.store.commit(&resource.keyspace, &key, write, |revision| resource.draft(last, revision)).await
@@ -257,7 +273,7 @@ pub async fn replace(call: &mut Call, stored: &Stored, old: &Value, mut new: Val
             hooks::written(call, Some(stored), (!goes).then_some(&now)).await?;
             // The answer to the write that let an object go shows it as it was before.
             let object = if goes { new } else { resource.read(&now) };
-            Ok(Written { object, deleted: goes })
+            Ok(Written { object })
         }
         Err(CommitError::Changed(_) | CommitError::Absent) => Err(Outcome::Raced),
         Err(error) => Err(commit_error(call, &name, &error).into()),
@@ -286,7 +302,9 @@ pub fn grace(object: &Value) -> i64 {
 fn prepare_update(call: &Call, new: &mut Value, old: &Value, subresource: &str) {
     let resource = call.resource.clone();
     let meta = new.meta_mut();
-    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "namespace"] {
+    for field in
+        ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "namespace"]
+    {
         match old.meta().and_then(|meta| meta.get(field)) {
             // A caller that says nothing about them keeps them; one that says something else is told later.
             Some(value) if !meta.contains_key(field) || field == "generation" => {
@@ -348,7 +366,9 @@ fn count_generation(resource: &Resource, new: &mut Value, old: &Value, subresour
                 && (changed(new, old, &["metadata", "status"])
                     || (rules.counts_annotations && annotations(new) != annotations(old)))
         }
-        Backing::Custom(custom) if custom.has_status => subresource != "status" && changed(new, old, &["metadata", "status"]),
+        Backing::Custom(custom) if custom.has_status => {
+            subresource != "status" && changed(new, old, &["metadata", "status"])
+        }
         Backing::Custom(_) => changed(new, old, &["metadata"]),
     };
     if counts && !fault!(GenerationStays) {
@@ -360,7 +380,10 @@ fn count_generation(resource: &Resource, new: &mut Value, old: &Value, subresour
 fn changed(new: &Value, old: &Value, but: &[&str]) -> bool {
     let part = |value: &Value| {
         let fields = value.as_object().into_iter().flatten();
-        fields.filter(|(key, _)| !but.contains(&key.as_str())).map(|(key, value)| (key.clone(), value.clone())).collect::<Vec<_>>()
+        fields
+            .filter(|(key, _)| !but.contains(&key.as_str()))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect::<Vec<_>>()
     };
     part(new) != part(old)
 }

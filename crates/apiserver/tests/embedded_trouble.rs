@@ -93,7 +93,8 @@ async fn nesting_without_end_is_refused_and_hurts_nobody() {
     for depth in [200, 5_000, 100_000] {
         let deep = format!("{{\"data\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
         for kind in ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"] {
-            let request = Request::post(MAPS).header("content-type", kind).body(Full::new(Bytes::from(deep.clone()))).unwrap();
+            let request =
+                Request::post(MAPS).header("content-type", kind).body(Full::new(Bytes::from(deep.clone()))).unwrap();
             let answer = server.answer(request).await;
             assert!(answer.status().is_client_error(), "{kind} {depth}: {}", answer.status());
         }

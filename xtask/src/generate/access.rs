@@ -21,8 +21,8 @@ pub fn make() -> Result<String> {
             let path = format!("/apis/rbac.authorization.k8s.io/v1/{}", place.to_lowercase());
             let request = http::Request::get(path).body(Vec::new())?;
             let list: Value = cluster.client().request(request).await?;
-            let items = list["items"].as_array().context("a list has items")?;
-            let own = items.iter().filter(|item| item["metadata"]["labels"][BOOTSTRAPPING] == "rbac-defaults");
+            let items = at(&list, "/items").as_array().context("a list has items")?;
+            let own = items.iter().filter(|item| at(item, "/metadata/labels").get(BOOTSTRAPPING).is_some());
             let lines: Vec<String> = own.map(|item| short(item).to_string()).collect();
             parts.push(format!("{}: [\n{}\n]", json!(place), lines.join(",\n")));
         }
@@ -34,29 +34,34 @@ pub fn make() -> Result<String> {
 fn short(item: &Value) -> Value {
     let mut short = Map::new();
     let mut add = |key: &str, value: Value| short.insert(key.to_owned(), value);
-    add("name", item["metadata"]["name"].clone());
-    if item["metadata"]["namespace"].is_string() {
-        add("namespace", item["metadata"]["namespace"].clone());
+    add("name", at(item, "/metadata/name").clone());
+    if at(item, "/metadata/namespace").is_string() {
+        add("namespace", at(item, "/metadata/namespace").clone());
     }
-    let labels = item["metadata"]["labels"].as_object().into_iter().flatten();
+    let labels = at(item, "/metadata/labels").as_object().into_iter().flatten();
     if let Some(part) = labels.filter_map(|(key, _)| key.strip_prefix(PART)).next() {
         add("partOf", part.into());
     }
-    if item["roleRef"].is_object() {
-        add("role", item["roleRef"]["name"].clone());
-        add("subjects", item["subjects"].as_array().into_iter().flatten().map(subject).collect());
-    } else if item["aggregationRule"].is_object() {
+    if at(item, "/roleRef").is_object() {
+        add("role", at(item, "/roleRef/name").clone());
+        add("subjects", at(item, "/subjects").as_array().into_iter().flatten().map(subject).collect());
+    } else if at(item, "/aggregationRule").is_object() {
         add("collects", true.into());
     } else {
-        add("rules", item["rules"].as_array().cloned().unwrap_or_default().into());
+        add("rules", at(item, "/rules").as_array().cloned().unwrap_or_default().into());
     }
     Value::Object(short)
 }
 
 fn subject(subject: &Value) -> Value {
-    let text = |key: &str| subject[key].as_str().unwrap_or_default();
+    let text = |key: &str| subject.get(key).and_then(Value::as_str).unwrap_or_default();
     match text("namespace") {
         "" => format!("{} {}", text("kind"), text("name")).into(),
         namespace => format!("{} {namespace}/{}", text("kind"), text("name")).into(),
     }
+}
+
+/// The value at a pointer, or null.
+fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
+    value.pointer(pointer).unwrap_or(&Value::Null)
 }

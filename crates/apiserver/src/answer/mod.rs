@@ -25,14 +25,27 @@ pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 /// What a request is answered with.
 pub enum Answer {
     /// One object of a resource.
-    Object { code: StatusCode, resource: Arc<Resource>, body: Bytes },
+    Object {
+        code: StatusCode,
+        resource: Arc<Resource>,
+        body: Bytes,
+    },
     /// Many objects of a resource, in the forms of a list.
     List(List),
     /// Any other JSON document.
-    Document { code: StatusCode, body: Value },
-    Text { code: StatusCode, body: String },
+    Document {
+        code: StatusCode,
+        body: Value,
+    },
+    Text {
+        code: StatusCode,
+        body: String,
+    },
     /// A document in an encoding of its own.
-    Raw { content_type: &'static str, body: Bytes },
+    Raw {
+        content_type: &'static str,
+        body: Bytes,
+    },
     Watch(Box<dyn Stream<Item = Bytes> + Send + Unpin>),
     Refusal(Status),
     /// No such path.
@@ -83,7 +96,9 @@ fn object(code: StatusCode, resource: &Resource, body: Bytes, accepted: Accepted
             Ok(object) => encoded(code, to_bytes(&partial(&object)), accepted.encoding),
             Err(error) => refusal(&Status::internal(error), accepted.encoding),
         },
-        Form::PartialMetadataList => refusal(&crate::status::Status::not_acceptable(&crate::decode::MEDIA_TYPES), accepted.encoding),
+        Form::PartialMetadataList => {
+            refusal(&crate::status::Status::not_acceptable(&crate::decode::MEDIA_TYPES), accepted.encoding)
+        }
         _ => encoded(code, body, accepted.encoding),
     }
 }

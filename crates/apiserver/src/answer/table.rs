@@ -101,7 +101,9 @@ fn row_cells(resource: &Resource, object: &Value, now: Timestamp) -> Vec<Value> 
                 cells.push(age::since(object.meta_str("creationTimestamp"), now).into());
             }
             let kinds = resource.columns.iter().skip(1).map(|column| &*column.kind);
-            cells.extend(custom.printer_columns.iter().zip(kinds).map(|(column, kind)| custom_cell(object, column, kind, now)));
+            cells.extend(
+                custom.printer_columns.iter().zip(kinds).map(|(column, kind)| custom_cell(object, column, kind, now)),
+            );
             cells
         }
         Backing::Builtin(_) => cells::of(resource, object, now),
@@ -118,7 +120,9 @@ fn custom_cell(object: &Value, column: &crate::registry::custom::PrinterColumn, 
             Some(time) => age::since(time, now).into(),
             None => Value::Null,
         },
-        "integer" => first.as_i64().or_else(|| first.as_f64().map(|number| number as i64)).map_or(Value::Null, Value::from),
+        "integer" => {
+            first.as_i64().or_else(|| first.as_f64().map(|number| number as i64)).map_or(Value::Null, Value::from)
+        }
         "number" => first.as_f64().map_or(Value::Null, Value::from),
         "boolean" => first.as_bool().map_or(Value::Null, Value::from),
         _ => Value::Null,

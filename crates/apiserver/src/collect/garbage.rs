@@ -30,7 +30,9 @@ enum Verdict {
     /// Some owners are gone, others live: forget the gone ones.
     Trim(Vec<Box<str>>),
     /// All owners are gone, or wait for it to go.
-    Delete { foreground: bool },
+    Delete {
+        foreground: bool,
+    },
     /// An owner is of a kind that is not served, so nobody can tell.
     Unknown,
 }
@@ -77,9 +79,7 @@ async fn judge(server: &Arc<Inner>, graph: &Graph, uid: &str, node: &Node) -> bo
             }
         }
         Verdict::Trim(gone) => {
-            let keeps = |owner: &Value| {
-                !gone.iter().any(|uid| owner.get("uid").and_then(Value::as_str) == Some(uid))
-            };
+            let keeps = |owner: &Value| !gone.iter().any(|uid| owner.get("uid").and_then(Value::as_str) == Some(uid));
             change(server, uid, node, |object| retain_owners(object, keeps)).await
         }
     }
@@ -146,7 +146,8 @@ async fn release(server: &Arc<Inner>, graph: &Graph, uid: &str, node: &Node) -> 
     }
     if node.holds("foregroundDeletion") {
         let blocks = |of: &Node| {
-            of.owners.iter().any(|owner| &*owner.uid == uid && owner.block_owner_deletion == Some(true)) && !fault!(BlockIgnored)
+            of.owners.iter().any(|owner| &*owner.uid == uid && owner.block_owner_deletion == Some(true))
+                && !fault!(BlockIgnored)
         };
         if graph.dependents(uid).iter().any(|(_, of)| blocks(of)) {
             // Its going will bring us back here.

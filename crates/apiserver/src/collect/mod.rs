@@ -118,5 +118,8 @@ impl Collector {
 /// Every stored resource once, in one of its versions.
 fn stored_resources(registry: &Registry) -> impl Iterator<Item = &Arc<Resource>> {
     let mut seen = std::collections::BTreeSet::new();
-    registry.all().filter(|one| one.serves("list") && one.serves("delete")).filter(move |one| seen.insert(one.keyspace.clone()))
+    registry
+        .all()
+        .filter(|one| one.serves("list") && one.serves("delete"))
+        .filter(move |one| seen.insert(one.keyspace.clone()))
 }

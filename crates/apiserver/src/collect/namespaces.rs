@@ -123,16 +123,32 @@ async fn tell(server: &Arc<Inner>, resource: &Arc<Resource>, stored: &Stored, ol
 
 fn conditions(left: &[Left]) -> Vec<(&'static str, bool, &'static str, String)> {
     let list = |texts: Vec<String>| texts.join(", ");
-    let contents = list(left.iter().map(|one| format!("{} has {} resource instances", one.resource, one.count)).collect());
+    let contents =
+        list(left.iter().map(|one| format!("{} has {} resource instances", one.resource, one.count)).collect());
     let mut finalizers: BTreeMap<&str, usize> = BTreeMap::new();
     for (name, count) in left.iter().flat_map(|one| &one.finalizers) {
         *finalizers.entry(name).or_default() += count;
     }
     let held = list(finalizers.iter().map(|(name, count)| format!("{name} in {count} resource instances")).collect());
     vec![
-        ("NamespaceDeletionDiscoveryFailure", false, "ResourcesDiscovered", "All resources successfully discovered".into()),
-        ("NamespaceDeletionGroupVersionParsingFailure", false, "ParsedGroupVersions", "All legacy kube types successfully parsed".into()),
-        ("NamespaceDeletionContentFailure", false, "ContentDeleted", "All content successfully deleted, may be waiting on finalization".into()),
+        (
+            "NamespaceDeletionDiscoveryFailure",
+            false,
+            "ResourcesDiscovered",
+            "All resources successfully discovered".into(),
+        ),
+        (
+            "NamespaceDeletionGroupVersionParsingFailure",
+            false,
+            "ParsedGroupVersions",
+            "All legacy kube types successfully parsed".into(),
+        ),
+        (
+            "NamespaceDeletionContentFailure",
+            false,
+            "ContentDeleted",
+            "All content successfully deleted, may be waiting on finalization".into(),
+        ),
         ("NamespaceContentRemaining", true, "SomeResourcesRemain", format!("Some resources are remaining: {contents}")),
         (
             "NamespaceFinalizersRemaining",

@@ -19,7 +19,9 @@ fn walk(value: &Value, schema: Schema<'_>, owner: &str, path: &str) -> Result<()
         return text;
     }
     match (schema.shape(), value) {
-        (Shape::Any | Shape::IntOrString, _) | (Shape::Boolean, Value::Bool(_)) | (Shape::String { .. }, Value::String(_)) => Ok(()),
+        (Shape::Any | Shape::IntOrString, _)
+        | (Shape::Boolean, Value::Bool(_))
+        | (Shape::String { .. }, Value::String(_)) => Ok(()),
         (Shape::Number { .. }, Value::Number(_)) => Ok(()),
         (Shape::Integer { format }, Value::Number(number)) => integer(number, format.as_deref(), schema, owner, path),
         (Shape::List(list), Value::Array(items)) => {
@@ -48,7 +50,9 @@ fn special(value: &Value, schema: Schema<'_>, owner: &str, path: &str) -> Option
             Some(if fits {
                 Ok(())
             } else {
-                Err(format!("parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?} as \"2006\""))
+                Err(format!(
+                    "parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?} as \"2006\""
+                ))
             })
         }
         ("Time" | "MicroTime", other) => Some(Err(cannot(json_name(other), owner, path, "string"))),
@@ -65,7 +69,13 @@ fn quantity(text: &str) -> Result<(), String> {
     if text.parse::<bivouac_core::Quantity>().is_ok() { Ok(()) } else { Err(QUANTITY.to_owned()) }
 }
 
-fn integer(number: &serde_json::Number, format: Option<&str>, schema: Schema<'_>, owner: &str, path: &str) -> Result<(), String> {
+fn integer(
+    number: &serde_json::Number,
+    format: Option<&str>,
+    schema: Schema<'_>,
+    owner: &str,
+    path: &str,
+) -> Result<(), String> {
     let fits = match number.as_i64() {
         Some(number) => format != Some("int32") || i32::try_from(number).is_ok(),
         None => false,

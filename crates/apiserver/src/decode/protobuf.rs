@@ -123,7 +123,9 @@ fn value(wire: Wire<'_>, schema: Schema<'_>, depth: usize) -> Result<Value, Stri
             Ok(BASE64_STANDARD.encode(bytes).into())
         }
         (Wire::Bytes(bytes), Shape::String { .. }) => Ok(string(bytes)?.into()),
-        (Wire::Bytes(bytes), Shape::Struct(_)) => Ok(Value::Object(message(bytes, schema, definition(schema), depth + 1)?)),
+        (Wire::Bytes(bytes), Shape::Struct(_)) => {
+            Ok(Value::Object(message(bytes, schema, definition(schema), depth + 1)?))
+        }
         (Wire::Bytes(bytes), Shape::List(list)) => {
             // A named list is a message with one repeated field.
             let items = Fields(bytes).map(|field| value(field?.1, schema.at(list.items), depth + 1));
@@ -133,7 +135,9 @@ fn value(wire: Wire<'_>, schema: Schema<'_>, depth: usize) -> Result<Value, Stri
         (Wire::Number(number), Shape::Boolean) => Ok((number != 0).into()),
         // Negative numbers are written as large ones.
         (Wire::Number(number), _) => Ok((number as i64).into()),
-        (Wire::Fixed(bits), _) => Ok(serde_json::Number::from_f64(f64::from_bits(bits)).map_or(Value::Null, Value::Number)),
+        (Wire::Fixed(bits), _) => {
+            Ok(serde_json::Number::from_f64(f64::from_bits(bits)).map_or(Value::Null, Value::Number))
+        }
         (Wire::Bytes(_), _) => Err(format!("unexpected bytes for {}", definition(schema))),
     }
 }

@@ -38,7 +38,8 @@ pub fn check(definition: &Value) -> Vec<Error> {
     versions(&spec, definition, &mut errors);
     conversion(&spec, &mut errors);
     if spec.field("preserveUnknownFields").flag() {
-        let why = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+        let why =
+            "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
         errors.push(spec.field("preserveUnknownFields").invalid(why));
     }
     protected(definition, group.text(), &mut errors);
@@ -56,9 +57,11 @@ fn names(at: &Place<'_, '_>, errors: &mut Vec<Error>) {
         let name = at.field(field);
         if name.must_be(errors) {
             let problems = names::label_1035(&name.text().to_lowercase());
-            errors.extend(problems.into_iter().map(|why| {
-                name.invalid(format!("may have mixed case, but should otherwise match: {why}"))
-            }));
+            errors.extend(
+                problems
+                    .into_iter()
+                    .map(|why| name.invalid(format!("may have mixed case, but should otherwise match: {why}"))),
+            );
         }
     }
     let (kind, list) = (at.field("kind").text(), at.field("listKind"));
@@ -149,7 +152,9 @@ fn stored_versions(definition: &Value, storage: Option<&str>, known: &BTreeSet<&
 fn parts(spec: &Place<'_, '_>, errors: &mut Vec<Error>) {
     let list = spec.field("versions");
     let all = list.value().as_array().map(Vec::as_slice).unwrap_or_default();
-    let same = |pointer: &str| all.iter().all(|version| version.pointer(pointer) == all.first().and_then(|one| one.pointer(pointer)));
+    let same = |pointer: &str| {
+        all.iter().all(|version| version.pointer(pointer) == all.first().and_then(|one| one.pointer(pointer)))
+    };
     for (index, version) in list.items().enumerate() {
         let hoisted = |pointer: &str, whole: &str, own: &str| match (same(pointer), index) {
             (true, 0) => Some(whole.to_owned()),
@@ -281,7 +286,9 @@ fn protected(definition: &Value, group: &str, errors: &mut Vec<Error>) {
     const APPROVED: &str = "api-approved.kubernetes.io";
     let own = ["k8s.io", "kubernetes.io"].iter().any(|own| group == *own || group.ends_with(&format!(".{own}")));
     if own && definition.annotation(APPROVED).unwrap_or_default().is_empty() {
-        let why = format!("protected groups must have approval annotation \"{APPROVED}\", see https://github.com/kubernetes/enhancements/pull/1111");
+        let why = format!(
+            "protected groups must have approval annotation \"{APPROVED}\", see https://github.com/kubernetes/enhancements/pull/1111"
+        );
         errors.push(Error::required(format!("metadata.annotations[{APPROVED}]"), why));
     }
 }

@@ -29,7 +29,13 @@ pub async fn run(server: &Inner, resource: &Resource, name: &str) -> Result<(), 
         let state = if empty {
             condition("Terminating", "False", "InstanceDeletionCompleted", "removed all instances", &now)
         } else {
-            condition("Terminating", "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress", &now)
+            condition(
+                "Terminating",
+                "True",
+                "InstanceDeletionInProgress",
+                "CustomResource deletion is in progress",
+                &now,
+            )
         };
         conditions::set(definition, state);
         if empty {
@@ -57,7 +63,8 @@ async fn remove(server: &Inner, resource: &Resource, name: &str) -> Result<(), S
         return Ok(());
     }
     let write = Write::Delete(stored.revision());
-    let outcome = server.store.commit(&resource.keyspace, name, write, |revision| resource.draft(&definition, revision)).await;
+    let outcome =
+        server.store.commit(&resource.keyspace, name, write, |revision| resource.draft(&definition, revision)).await;
     match outcome {
         Ok(_) => Box::pin(super::written(server, resource, Some(&stored), None)).await,
         // Somebody else was quicker, or wrote a finalizer: they will see to it.
@@ -81,7 +88,8 @@ async fn delete_all(server: &Inner, keyspace: &Keyspace) -> Result<(), Status> {
             object.set_meta("generation", object.generation() + 1);
         }
         let write = if held { Write::Update(stored.revision()) } else { Write::Delete(stored.revision()) };
-        let outcome = server.store.commit(keyspace, stored.key(), write, |revision| draft(&object, &stored, revision)).await;
+        let outcome =
+            server.store.commit(keyspace, stored.key(), write, |revision| draft(&object, &stored, revision)).await;
         match outcome {
             Ok(_) | Err(CommitError::Changed(_) | CommitError::Absent | CommitError::Exists) => {}
             Err(error) => return Err(Status::internal(error)),

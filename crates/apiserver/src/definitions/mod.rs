@@ -39,7 +39,12 @@ fn all(server: &Inner, resource: &Resource) -> Result<Vec<Value>, Status> {
 }
 
 /// After a definition was written or removed.
-pub async fn written(server: &Inner, resource: &Resource, before: Option<&Stored>, now: Option<&Stored>) -> Result<(), Status> {
+pub async fn written(
+    server: &Inner,
+    resource: &Resource,
+    before: Option<&Stored>,
+    now: Option<&Stored>,
+) -> Result<(), Status> {
     if &*resource.plural != "customresourcedefinitions" {
         return Ok(());
     }
@@ -127,7 +132,8 @@ fn manage(server: &Inner, resource: &Resource, live: &Value, new: Value) -> Valu
 /// The status of a definition that nobody has looked at.
 pub fn prepare_create(definition: &mut Value) {
     let stored = definition.pointer("/status/storedVersions/0").cloned();
-    let mut status = json!({ "conditions": null, "acceptedNames": { "plural": "", "kind": "" }, "storedVersions": null });
+    let mut status =
+        json!({ "conditions": null, "acceptedNames": { "plural": "", "kind": "" }, "storedVersions": null });
     if let Some(stored) = stored {
         as_object(&mut status).insert("storedVersions".into(), json!([stored]));
     }
@@ -136,8 +142,8 @@ pub fn prepare_create(definition: &mut Value) {
 
 /// A version that becomes the stored one is remembered.
 pub fn prepare_update(new: &mut Value, _old: &Value) {
-    let versions = new.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
-    let storage = versions.filter(|version| version.get("storage") == Some(&json!(true))).last();
+    let mut versions = new.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
+    let storage = versions.rfind(|version| version.get("storage") == Some(&json!(true)));
     let Some(storage) = storage.and_then(|version| version.get("name")).cloned() else { return };
     let list = new.pointer_mut("/status/storedVersions").and_then(Value::as_array_mut);
     if let Some(list) = list.filter(|list| !list.contains(&storage)) {

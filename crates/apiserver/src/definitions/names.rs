@@ -83,7 +83,8 @@ fn judge(wanted: &Map<String, Value>, definition: &Value, taken: &Taken) -> (Map
             Value::Array(list) => list.iter().filter_map(Value::as_str).collect(),
             one => one.as_str().into_iter().collect(),
         };
-        let clashes: Vec<String> = names.iter().filter(|name| taken.contains(**name)).map(|name| in_use(name)).collect();
+        let clashes: Vec<String> =
+            names.iter().filter(|name| taken.contains(**name)).map(|name| in_use(name)).collect();
         match clashes.as_slice() {
             [] => drop(accepted.insert(field.to_owned(), name.clone())),
             [one] => conflict = Some((reason, one.clone())),

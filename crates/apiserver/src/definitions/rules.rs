@@ -55,7 +55,9 @@ fn rule(at: &Place<'_, '_>, schema: &Value, lost: Option<&str>, root: bool, erro
         errors.push(path.invalid("must be a valid path"));
     }
     if let Some(lost) = lost.filter(|_| compile::is_transition(rule.text())) {
-        errors.push(rule.invalid(format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {lost}")));
+        errors.push(
+            rule.invalid(format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {lost}")),
+        );
     }
     let schema = with_names(schema, root);
     expression(&rule, at, &schema, ("bool", "cel expression must evaluate to a bool"), errors);
@@ -93,9 +95,12 @@ fn shown(rule: &Place<'_, '_>) -> String {
 /// Whether a path like `.spec.x` leads to a field.
 fn leads(path: &str, schema: &Value) -> bool {
     let Some(rest) = path.strip_prefix('.') else { return path.starts_with('[') };
-    rest.split(['.', '[']).map(|step| step.trim_end_matches(']').trim_matches('\'')).try_fold(schema, |schema, step| {
-        schema.get("properties").and_then(|known| known.get(step)).or_else(|| schema.get("additionalProperties"))
-    }).is_some()
+    rest.split(['.', '['])
+        .map(|step| step.trim_end_matches(']').trim_matches('\''))
+        .try_fold(schema, |schema, step| {
+            schema.get("properties").and_then(|known| known.get(step)).or_else(|| schema.get("additionalProperties"))
+        })
+        .is_some()
 }
 
 /// At the root, and in whole objects inside, rules see what every object has.
@@ -106,7 +111,8 @@ fn with_names(schema: &Value, root: bool) -> Value {
         return schema;
     }
     let text = || serde_json::json!({ "type": "string" });
-    let names: Map<String, Value> = [("name", text()), ("generateName", text())].map(|(k, v)| (k.to_owned(), v)).into_iter().collect();
+    let names: Map<String, Value> =
+        [("name", text()), ("generateName", text())].map(|(k, v)| (k.to_owned(), v)).into_iter().collect();
     let metadata = serde_json::json!({ "type": "object", "properties": names });
     let properties = crate::object::child_object(crate::object::as_object(&mut schema), "properties");
     properties.insert("metadata".into(), metadata);

@@ -19,7 +19,8 @@ pub fn check(root: &Place<'_, '_>, errors: &mut Vec<Error>) {
     let before = errors.len();
     keywords(root, errors);
     let forms = errors.iter().skip(before).any(|error| {
-        error.problem == Problem::Forbidden && (error.detail.ends_with("is not supported") || error.detail.contains("items must"))
+        error.problem == Problem::Forbidden
+            && (error.detail.ends_with("is not supported") || error.detail.contains("items must"))
     });
     if forms {
         // What has such keywords cannot be brought into the form on which the rest is judged.
@@ -107,7 +108,10 @@ fn keywords(at: &Place<'_, '_>, errors: &mut Vec<Error>) {
     }
     let pattern = at.field("pattern");
     if let Err(why) = Regex::new(pattern.text()) {
-        let why = format!("must be a valid regular expression, but isn't: error parsing regexp: {}", go_words(&why, pattern.text()));
+        let why = format!(
+            "must be a valid regular expression, but isn't: error parsing regexp: {}",
+            go_words(&why, pattern.text())
+        );
         errors.push(pattern.invalid(why));
     }
     if kind.text() == "array" && !at.field("items").exists() {
@@ -225,7 +229,8 @@ fn map_items(items: &Place<'_, '_>, keys: &Place<'_, '_>, errors: &mut Vec<Error
             errors.push(property.field("nullable").forbidden(why));
         }
         if !property.field("default").exists() && !required.contains(&key.text()) {
-            let why = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";
+            let why =
+                "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";
             errors.push(property.field("default").required(why));
         }
         if ["object", "array"].contains(&property.field("type").text()) {

@@ -114,7 +114,8 @@ pub fn binding_update(new: &Value, old: &Value) -> Vec<Error> {
         return Vec::new();
     }
     let part = |field: &str| text(new, &format!("/roleRef/{field}"));
-    let shown = format!("{{\"APIGroup\":{:?},\"Kind\":{:?},\"Name\":{:?}}}", part("apiGroup"), part("kind"), part("name"));
+    let shown =
+        format!("{{\"APIGroup\":{:?},\"Kind\":{:?},\"Name\":{:?}}}", part("apiGroup"), part("kind"), part("name"));
     let root = Place::root(new);
     vec![root.field("roleRef").invalid_raw(&shown, "cannot change roleRef")]
 }

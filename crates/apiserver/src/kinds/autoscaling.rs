@@ -64,7 +64,8 @@ pub fn from_stored(object: &mut Value) {
     let spec = child_object(as_object(object), "spec");
     let metrics = spec.remove("metrics").unwrap_or_default();
     let behavior = spec.remove("behavior");
-    let (cpu, others): (Vec<&Value>, Vec<&Value>) = metrics.as_array().into_iter().flatten().partition(|one| is_cpu(one));
+    let (cpu, others): (Vec<&Value>, Vec<&Value>) =
+        metrics.as_array().into_iter().flatten().partition(|one| is_cpu(one));
     if let Some(percent) = cpu.first().and_then(|one| one.pointer("/resource/target/averageUtilization")) {
         spec.insert("targetCPUUtilizationPercentage".into(), percent.clone());
     }
@@ -91,7 +92,10 @@ fn is_cpu(metric: &Value) -> bool {
 /// A metric in the words of the version before the second.
 fn older(metric: &Value) -> String {
     let name = text(metric, "/resource/name");
-    let target = match (metric.pointer("/resource/target/averageUtilization"), metric.pointer("/resource/target/averageValue")) {
+    let target = match (
+        metric.pointer("/resource/target/averageUtilization"),
+        metric.pointer("/resource/target/averageValue"),
+    ) {
         (Some(percent), _) => format!(",\"targetAverageUtilization\":{percent}"),
         (None, Some(value)) => format!(",\"targetAverageValue\":{value}"),
         _ => return metric.to_string(),
@@ -120,7 +124,12 @@ fn inner(behavior: &Value) -> String {
             .flatten()
             .map(|one| {
                 let of = |field: &str| one.get(field).cloned().unwrap_or_default();
-                format!("{{\"Type\":{},\"Value\":{},\"PeriodSeconds\":{}}}", of("type"), of("value"), of("periodSeconds"))
+                format!(
+                    "{{\"Type\":{},\"Value\":{},\"PeriodSeconds\":{}}}",
+                    of("type"),
+                    of("value"),
+                    of("periodSeconds")
+                )
             })
             .collect();
         format!(
@@ -138,9 +147,13 @@ fn inner(behavior: &Value) -> String {
 fn lower(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
-            let small = |key: &str| key.chars().take(1).flat_map(char::to_lowercase).chain(key.chars().skip(1)).collect();
-            let fields: Map<String, Value> =
-                map.iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| (small(key), lower(value))).collect();
+            let small =
+                |key: &str| key.chars().take(1).flat_map(char::to_lowercase).chain(key.chars().skip(1)).collect();
+            let fields: Map<String, Value> = map
+                .iter()
+                .filter(|(_, value)| !value.is_null())
+                .map(|(key, value)| (small(key), lower(value)))
+                .collect();
             Value::Object(fields)
         }
         Value::Array(list) => list.iter().map(lower).collect(),

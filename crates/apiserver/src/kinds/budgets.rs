@@ -22,7 +22,8 @@ pub fn check(budget: &Value) -> Vec<Error> {
     let spec = root.field("spec");
     let (least, most) = (spec.field("minAvailable"), spec.field("maxUnavailable"));
     if least.exists() && most.exists() {
-        let text = |at: &Place<'_, '_>| at.value().as_str().map_or_else(|| at.value().to_string(), |text| format!("{text:?}"));
+        let text =
+            |at: &Place<'_, '_>| at.value().as_str().map_or_else(|| at.value().to_string(), |text| format!("{text:?}"));
         let shown = format!(
             "{{\"MinAvailable\":{},\"Selector\":{},\"MaxUnavailable\":{},\"UnhealthyPodEvictionPolicy\":{}}}",
             text(&least),

@@ -84,20 +84,12 @@ pub fn secret(object: &Value) -> Vec<Error> {
         !absent
     };
     match text(object, "/type") {
-        "kubernetes.io/service-account-token" => {
-            if object.annotation(ACCOUNT).unwrap_or_default().is_empty() {
-                errors.push(Error::required(format!("metadata.annotations[{ACCOUNT}]"), ""));
-            }
+        "kubernetes.io/service-account-token" if object.annotation(ACCOUNT).unwrap_or_default().is_empty() => {
+            errors.push(Error::required(format!("metadata.annotations[{ACCOUNT}]"), ""));
         }
-        "kubernetes.io/dockercfg" => {
-            if need(".dockercfg") {
-                document(&data.key(".dockercfg"), &mut errors);
-            }
-        }
-        "kubernetes.io/dockerconfigjson" => {
-            if need(".dockerconfigjson") {
-                document(&data.key(".dockerconfigjson"), &mut errors);
-            }
+        "kubernetes.io/dockercfg" if need(".dockercfg") => document(&data.key(".dockercfg"), &mut errors),
+        "kubernetes.io/dockerconfigjson" if need(".dockerconfigjson") => {
+            document(&data.key(".dockerconfigjson"), &mut errors);
         }
         "kubernetes.io/basic-auth" if !data.key("username").exists() && !data.key("password").exists() => {
             need("username");

@@ -25,10 +25,10 @@ pub fn check(object: &Value) -> Vec<Error> {
         spec.field(field).not_negative(&mut errors);
     }
     let zone = spec.field("timeZone");
-    if zone.exists() {
-        if let Some(why) = zone_problem(zone.text()) {
-            errors.push(zone.invalid(why));
-        }
+    if zone.exists()
+        && let Some(why) = zone_problem(zone.text())
+    {
+        errors.push(zone.invalid(why));
     }
     spec.field("concurrencyPolicy").one_of(&["Allow", "Forbid", "Replace"], &mut errors);
     let template = spec.field("jobTemplate");
@@ -138,9 +138,9 @@ fn number(text: &str, names: &[&str]) -> Result<i64, String> {
         let first = i64::from(names.len() == 12);
         return Ok(first + i64::try_from(index).unwrap_or_default());
     }
-    let value: i64 = text.parse().map_err(|_| {
-        format!("failed to parse int from {text}: strconv.Atoi: parsing {text:?}: invalid syntax")
-    })?;
+    let value: i64 = text
+        .parse()
+        .map_err(|_| format!("failed to parse int from {text}: strconv.Atoi: parsing {text:?}: invalid syntax"))?;
     if value < 0 { Err(format!("negative number ({value}) not allowed: {text}")) } else { Ok(value) }
 }
 

@@ -73,7 +73,8 @@ fn place(event: &Value, errors: &mut Vec<Error>) {
     let involved = root.field("involvedObject");
     let about = involved.field("namespace");
     let own = event.namespace();
-    let fits = if about.text().is_empty() { ["default", "kube-system", ""].contains(&own) } else { about.text() == own };
+    let fits =
+        if about.text().is_empty() { ["default", "kube-system", ""].contains(&own) } else { about.text() == own };
     if !fits {
         errors.push(about.invalid_as(about.text(), "does not match event.namespace"));
     }
@@ -136,8 +137,18 @@ fn reporter(root: &Place<'_, '_>, errors: &mut Vec<Error>) {
 /// What was said about a happening stays; only how often it comes changes.
 pub fn check_new_update(new: &Value, old: &Value) -> Vec<Error> {
     const FIXED: [&str; 12] = [
-        "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reportingComponent",
-        "reportingInstance", "action", "related", "type",
+        "involvedObject",
+        "reason",
+        "message",
+        "source",
+        "firstTimestamp",
+        "lastTimestamp",
+        "count",
+        "reportingComponent",
+        "reportingInstance",
+        "action",
+        "related",
+        "type",
     ];
     let (mut new, mut old) = (new.clone(), old.clone());
     to_stored(&mut new);

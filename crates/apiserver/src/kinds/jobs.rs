@@ -36,8 +36,13 @@ fn is_indexed(spec: &Place<'_, '_>) -> bool {
 /// What the spec of a job must be, also inside of a cron job.
 pub fn check_spec(spec: &Place<'_, '_>, errors: &mut Vec<Error>) {
     const NUMBERS: [&str; 7] = [
-        "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
-        "backoffLimitPerIndex", "maxFailedIndexes",
+        "parallelism",
+        "completions",
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "ttlSecondsAfterFinished",
+        "backoffLimitPerIndex",
+        "maxFailedIndexes",
     ];
     for field in NUMBERS {
         spec.field(field).not_negative(errors);
@@ -93,9 +98,10 @@ fn indexes(spec: &Place<'_, '_>, errors: &mut Vec<Error>) {
     }
     let parallelism = spec.field("parallelism");
     if parallelism.number().is_some_and(|number| number > MOST_PARALLEL) {
-        errors.push(parallelism.invalid(format!(
-            "must be less than or equal to {MOST_PARALLEL} when completion mode is Indexed"
-        )));
+        errors.push(
+            parallelism
+                .invalid(format!("must be less than or equal to {MOST_PARALLEL} when completion mode is Indexed")),
+        );
     }
     if let (Some(most), Some(all)) = (failed.number(), completions.number()) {
         if most > all {
@@ -122,7 +128,9 @@ fn success(spec: &Place<'_, '_>, errors: &mut Vec<Error>) {
             )
         };
         let all: Vec<String> = rules.items().map(one).collect();
-        errors.push(policy.invalid_raw(&format!("{{\"Rules\":[{}]}}", all.join(",")), "requires indexed completion mode"));
+        errors.push(
+            policy.invalid_raw(&format!("{{\"Rules\":[{}]}}", all.join(",")), "requires indexed completion mode"),
+        );
         return;
     }
     if rules.is_empty() {
@@ -176,7 +184,11 @@ fn count_indexes(list: &str, completions: i64) -> Result<i64, String> {
         let (from, to) = match ends.as_slice() {
             [one] => (number(one)?, number(one)?),
             [from, to] => (number(from)?, number(to)?),
-            _ => return Err(format!("the fragment {part:?} violates the requirement that an index interval can have at most two parts separated by '-'")),
+            _ => {
+                return Err(format!(
+                    "the fragment {part:?} violates the requirement that an index interval can have at most two parts separated by '-'"
+                ));
+            }
         };
         if let Some(last) = last.filter(|last| *last >= from) {
             return Err(format!("non-increasing order, previous: {last}, current: {from}"));
@@ -215,8 +227,12 @@ fn failure(spec: &Place<'_, '_>, errors: &mut Vec<Error>) {
             condition.field("status").one_of(&["False", "True", "Unknown"], errors);
         }
         match (codes.exists(), !conditions.is_empty()) {
-            (true, true) => errors.push(rule.refused("specifying both OnExitCodes and OnPodConditions is not supported")),
-            (false, false) => errors.push(rule.refused("specifying one of OnExitCodes and OnPodConditions is required")),
+            (true, true) => {
+                errors.push(rule.refused("specifying both OnExitCodes and OnPodConditions is not supported"))
+            }
+            (false, false) => {
+                errors.push(rule.refused("specifying one of OnExitCodes and OnPodConditions is required"))
+            }
             _ => {}
         }
     }
@@ -280,7 +296,9 @@ pub fn check_update(new: &Value, old: &Value) -> Vec<Error> {
             errors.push(completions.invalid("can only be modified in tandem with spec.parallelism"));
         }
     }
-    for field in ["selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"] {
+    for field in
+        ["selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"]
+    {
         spec.field(field).fixed(&old_spec.field(field), &mut errors);
     }
     let waits = old_spec.field("suspend").flag() && old.pointer("/status/startTime").is_none();

@@ -3,21 +3,21 @@
 
 mod access;
 mod autoscaling;
-mod config;
-mod events;
-mod namespaces;
-mod network;
-mod quotas;
-mod scheduling;
-mod storage;
 mod budgets;
 pub mod conditions;
+mod config;
 mod cron;
+mod events;
 mod jobs;
 pub mod labels;
+mod namespaces;
+mod network;
 pub mod place;
 pub mod pod;
+mod quotas;
+mod scheduling;
 pub mod services;
+mod storage;
 mod table;
 mod values;
 mod workloads;

@@ -154,10 +154,6 @@ impl<'v, 'p> Place<'v, 'p> {
         Error::not_supported(self.path(), self.text(), known)
     }
 
-    pub fn too_long(&self, most: usize) -> Error {
-        Error { problem: Problem::TooLong, ..Error::too_long(self.path(), most) }
-    }
-
     // === What many fields have in common. Each adds what is wrong to the errors. ===
 
     /// A name, judged by one of the functions of `names`.
@@ -169,12 +165,6 @@ impl<'v, 'p> Place<'v, 'p> {
     pub fn not_negative(&self, errors: &mut Vec<Error>) {
         if self.number().is_some_and(|number| number < 0) {
             errors.push(self.invalid("must be greater than or equal to 0"));
-        }
-    }
-
-    pub fn at_least(&self, least: i64, errors: &mut Vec<Error>) {
-        if self.number().is_some_and(|number| number < least) {
-            errors.push(self.invalid(format!("must be greater than or equal to {least}")));
         }
     }
 

@@ -13,14 +13,26 @@ use super::{
 use crate::field::Error;
 
 const SCOPES: [&str; 7] = [
-    "Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass", "CrossNamespacePodAffinity",
+    "Terminating",
+    "NotTerminating",
+    "BestEffort",
+    "NotBestEffort",
+    "PriorityClass",
+    "CrossNamespacePodAffinity",
     "VolumeAttributesClass",
 ];
 const OPPOSITES: [[&str; 2]; 2] = [["BestEffort", "NotBestEffort"], ["Terminating", "NotTerminating"]];
 /// What a quota for pods can be about.
 const OF_PODS: [&str; 9] = [
-    "pods", "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory",
-    "requests.ephemeral-storage", "limits.ephemeral-storage",
+    "pods",
+    "cpu",
+    "memory",
+    "requests.cpu",
+    "requests.memory",
+    "limits.cpu",
+    "limits.memory",
+    "requests.ephemeral-storage",
+    "limits.ephemeral-storage",
 ];
 
 pub fn quota(object: &Value) -> Vec<Error> {
@@ -105,7 +117,8 @@ fn scope_selector(spec: &Place<'_, '_>, errors: &mut Vec<Error>) {
         } else if !fits(spec, name) {
             errors.push(list.invalid_raw(&shown(), "unsupported scope applied to resource"));
         }
-        if SCOPES.contains(&name) && !["PriorityClass", "VolumeAttributesClass"].contains(&name) && operator != "Exists" {
+        if SCOPES.contains(&name) && !["PriorityClass", "VolumeAttributesClass"].contains(&name) && operator != "Exists"
+        {
             errors.push(list.field("operator").invalid_as(operator, ONLY));
             continue;
         }
@@ -195,14 +208,23 @@ fn ordered(item: &Place<'_, '_>, name: &str, errors: &mut Vec<Error>) {
         tell(&request, text(&request), why);
     }
     if above(&request, &default) {
-        let why = format!("default request value {} is greater than default limit value {}", text(&request), text(&default));
+        let why =
+            format!("default request value {} is greater than default limit value {}", text(&request), text(&default));
         tell(&request, text(&request), why);
     }
     if above(&min, &default) {
-        tell(&default, text(&min), format!("min value {} is greater than default value {}", text(&min), text(&default)));
+        tell(
+            &default,
+            text(&min),
+            format!("min value {} is greater than default value {}", text(&min), text(&default)),
+        );
     }
     if above(&default, &max) {
-        tell(&default, text(&max), format!("default value {} is greater than max value {}", text(&default), text(&max)));
+        tell(
+            &default,
+            text(&max),
+            format!("default value {} is greater than max value {}", text(&default), text(&max)),
+        );
     }
     let ratio = item.field("maxLimitRequestRatio");
     if of(&ratio).and_then(|ratio| ratio.milli_value()).is_some_and(|milli| milli < 1000) {

@@ -22,7 +22,8 @@ pub fn priority(object: &Value) -> Vec<Error> {
                 Some((_, right)) => format!("value of {name} PriorityClass must be {right}"),
                 None => format!("{name} is not a known system priority class"),
             };
-            let text = format!("priority class names with 'system-' prefix are reserved for system use only. error: {why}");
+            let text =
+                format!("priority class names with 'system-' prefix are reserved for system use only. error: {why}");
             errors.push(Error::forbidden("metadata.name", text));
         }
     } else if number > HIGHEST {

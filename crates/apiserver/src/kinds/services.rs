@@ -145,7 +145,9 @@ fn addresses(spec: &Place<'_, '_>, kind: &str, headless: bool, errors: &mut Vec<
     }
     for one in list.items() {
         match one.text() {
-            "None" if list.len() > 1 => errors.push(one.invalid("may not be set to 'None' when more than one is given")),
+            "None" if list.len() > 1 => {
+                errors.push(one.invalid("may not be set to 'None' when more than one is given"))
+            }
             "None" if kind != "ClusterIP" => {
                 errors.push(one.invalid(format!("may not be set to 'None' for {kind} services")));
             }
@@ -250,8 +252,7 @@ fn policies(spec: &Place<'_, '_>, kind: &str, errors: &mut Vec<Error>) {
         errors.push(health.invalid(why));
     }
     spec.field("internalTrafficPolicy").maybe_one_of(&["Cluster", "Local"], errors);
-    spec.field("trafficDistribution")
-        .maybe_one_of(&["PreferClose", "PreferSameZone", "PreferSameNode"], errors);
+    spec.field("trafficDistribution").maybe_one_of(&["PreferClose", "PreferSameZone", "PreferSameNode"], errors);
 }
 
 pub fn check_update(new: &Value, old: &Value) -> Vec<Error> {
@@ -260,7 +261,10 @@ pub fn check_update(new: &Value, old: &Value) -> Vec<Error> {
     let (spec, old_spec) = (root.field("spec"), before.field("spec"));
     let stays = needs_address(spec.field("type").text()) && needs_address(old_spec.field("type").text());
     let (list, known) = (spec.field("clusterIPs"), old_spec.field("clusterIPs"));
-    if stays && !known.is_empty() && list.items().next().map(|one| one.text()) != known.items().next().map(|one| one.text()) {
+    if stays
+        && !known.is_empty()
+        && list.items().next().map(|one| one.text()) != known.items().next().map(|one| one.text())
+    {
         let path = format!("{}[0]", list.path());
         errors.push(Error::invalid(path, list.value().clone(), "may not change once set"));
     }
@@ -364,7 +368,8 @@ fn same_ports(spec: &mut Map<String, Value>, before: &Map<String, Value>) {
     let used: Vec<Value> = list(spec).iter().filter_map(|port| port.get("nodePort").cloned()).collect();
     for port in list_mut(spec) {
         let same = |old: &&Value| old.get("port") == port.get("port") && old.get("protocol") == port.get("protocol");
-        let known = olds.iter().find(same).and_then(|old| old.get("nodePort")).filter(|known| !used.contains(known)).cloned();
+        let known =
+            olds.iter().find(same).and_then(|old| old.get("nodePort")).filter(|known| !used.contains(known)).cloned();
         if let Some(known) = known
             && port.get("nodePort").is_none_or(|own| own == 0)
         {

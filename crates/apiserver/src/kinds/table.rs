@@ -2,8 +2,8 @@
 //! The kinds that are not plain, as the real server was seen to treat them.
 
 use super::{
-    Rules, access, budgets, config, cron, events, jobs, namespaces, network, pod, quotas, scheduling, services, storage,
-    workloads,
+    Rules, access, budgets, config, cron, events, jobs, namespaces, network, pod, quotas, scheduling, services,
+    storage, workloads,
 };
 use crate::{definitions, names};
 
@@ -35,10 +35,7 @@ pub static RULES: &[(&str, Rules)] = &[
             ..PLAIN
         },
     ),
-    (
-        CORE,
-        Rules { kind: "ConfigMap", check: config::config_map, check_update: config::config_map_update, ..PLAIN },
-    ),
+    (CORE, Rules { kind: "ConfigMap", check: config::config_map, check_update: config::config_map_update, ..PLAIN }),
     (
         CORE,
         Rules {
@@ -111,7 +108,10 @@ pub static RULES: &[(&str, Rules)] = &[
     ),
     (CORE, Rules { kind: "LimitRange", create_on_update: true, check: quotas::limits, ..PLAIN }),
     (CORE, Rules { kind: "ResourceQuota", returns_deleted: true, check: quotas::quota, ..PLAIN }),
-    (CORE, Rules { kind: "Node", status_apart: false, fields: &[("spec.unschedulable", "/spec/unschedulable")], ..PLAIN }),
+    (
+        CORE,
+        Rules { kind: "Node", status_apart: false, fields: &[("spec.unschedulable", "/spec/unschedulable")], ..PLAIN },
+    ),
     (
         CORE,
         Rules {
@@ -195,10 +195,7 @@ pub static RULES: &[(&str, Rules)] = &[
     ),
     (RBAC, Rules { kind: "Role", check: access::role, ..ACCESS }),
     (RBAC, Rules { kind: "ClusterRole", check: access::cluster_role, ..ACCESS }),
-    (
-        RBAC,
-        Rules { kind: "RoleBinding", check: access::role_binding, check_update: access::binding_update, ..ACCESS },
-    ),
+    (RBAC, Rules { kind: "RoleBinding", check: access::role_binding, check_update: access::binding_update, ..ACCESS }),
     (
         RBAC,
         Rules {
@@ -233,12 +230,60 @@ pub static RULES: &[(&str, Rules)] = &[
             ..PLAIN
         },
     ),
-    (ADMISSION, Rules { kind: "ValidatingWebhookConfiguration", unconditional_update: false, check: crate::admission::policy::form::hooks, ..COUNTED }),
-    (ADMISSION, Rules { kind: "MutatingWebhookConfiguration", unconditional_update: false, check: crate::admission::policy::form::hooks, ..COUNTED }),
-    (ADMISSION, Rules { kind: "ValidatingAdmissionPolicy", unconditional_update: false, check: crate::admission::policy::form::policy, ..COUNTED }),
-    (ADMISSION, Rules { kind: "ValidatingAdmissionPolicyBinding", unconditional_update: false, check: crate::admission::policy::form::binding, ..COUNTED }),
-    (ADMISSION, Rules { kind: "MutatingAdmissionPolicy", unconditional_update: false, check: crate::admission::policy::form::policy, ..COUNTED }),
-    (ADMISSION, Rules { kind: "MutatingAdmissionPolicyBinding", unconditional_update: false, check: crate::admission::policy::form::binding, ..COUNTED }),
+    (
+        ADMISSION,
+        Rules {
+            kind: "ValidatingWebhookConfiguration",
+            unconditional_update: false,
+            check: crate::admission::policy::form::hooks,
+            ..COUNTED
+        },
+    ),
+    (
+        ADMISSION,
+        Rules {
+            kind: "MutatingWebhookConfiguration",
+            unconditional_update: false,
+            check: crate::admission::policy::form::hooks,
+            ..COUNTED
+        },
+    ),
+    (
+        ADMISSION,
+        Rules {
+            kind: "ValidatingAdmissionPolicy",
+            unconditional_update: false,
+            check: crate::admission::policy::form::policy,
+            ..COUNTED
+        },
+    ),
+    (
+        ADMISSION,
+        Rules {
+            kind: "ValidatingAdmissionPolicyBinding",
+            unconditional_update: false,
+            check: crate::admission::policy::form::binding,
+            ..COUNTED
+        },
+    ),
+    (
+        ADMISSION,
+        Rules {
+            kind: "MutatingAdmissionPolicy",
+            unconditional_update: false,
+            check: crate::admission::policy::form::policy,
+            ..COUNTED
+        },
+    ),
+    (
+        ADMISSION,
+        Rules {
+            kind: "MutatingAdmissionPolicyBinding",
+            unconditional_update: false,
+            check: crate::admission::policy::form::binding,
+            ..COUNTED
+        },
+    ),
     ("apiregistration.k8s.io", Rules { kind: "APIService", unconditional_update: false, ..PLAIN }),
     (
         "apiextensions.k8s.io",

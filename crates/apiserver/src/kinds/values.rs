@@ -97,8 +97,17 @@ pub fn relative(path: &str) -> Vec<String> {
 /// A reference to a field of the pod.
 pub fn field_reference(at: &Place<'_, '_>, known: &[&str], errors: &mut Vec<Error>) {
     const CONVERTED: [&str; 11] = [
-        "metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName",
-        "spec.restartPolicy", "spec.serviceAccountName", "status.phase", "status.hostIP", "status.podIP",
+        "metadata.annotations",
+        "metadata.labels",
+        "metadata.name",
+        "metadata.namespace",
+        "metadata.uid",
+        "spec.nodeName",
+        "spec.restartPolicy",
+        "spec.serviceAccountName",
+        "status.phase",
+        "status.hostIP",
+        "status.podIP",
     ];
     let (version, path) = (at.field("apiVersion"), at.field("fieldPath"));
     if version.is_empty() {
@@ -133,7 +142,11 @@ pub fn field_reference(at: &Place<'_, '_>, known: &[&str], errors: &mut Vec<Erro
 /// A reference to a request or a limit of a container.
 pub fn resource_reference(at: &Place<'_, '_>, volume: bool, errors: &mut Vec<Error>) {
     const KNOWN: [&str; 6] = [
-        "limits.cpu", "limits.ephemeral-storage", "limits.memory", "requests.cpu", "requests.ephemeral-storage",
+        "limits.cpu",
+        "limits.ephemeral-storage",
+        "limits.memory",
+        "requests.cpu",
+        "requests.ephemeral-storage",
         "requests.memory",
     ];
     if volume && at.field("containerName").is_empty() {
@@ -144,7 +157,10 @@ pub fn resource_reference(at: &Place<'_, '_>, volume: bool, errors: &mut Vec<Err
     let text = resource.text();
     if text.is_empty() {
         errors.push(resource.required(""));
-    } else if !KNOWN.contains(&text) && !text.starts_with("limits.hugepages-") && !text.starts_with("requests.hugepages-") {
+    } else if !KNOWN.contains(&text)
+        && !text.starts_with("limits.hugepages-")
+        && !text.starts_with("requests.hugepages-")
+    {
         errors.push(resource.not_supported(&KNOWN));
     }
 }
@@ -152,8 +168,16 @@ pub fn resource_reference(at: &Place<'_, '_>, volume: bool, errors: &mut Vec<Err
 /// The resources of containers that Kubernetes itself knows.
 const STANDARD: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
 const INTEGERS: [&str; 10] = [
-    "pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps", "persistentvolumeclaims",
-    "services.nodeports", "services.loadbalancers", "ephemeral-containers",
+    "pods",
+    "services",
+    "replicationcontrollers",
+    "resourcequotas",
+    "secrets",
+    "configmaps",
+    "persistentvolumeclaims",
+    "services.nodeports",
+    "services.loadbalancers",
+    "ephemeral-containers",
 ];
 
 /// Without a prefix, or with Kubernetes' own.
@@ -184,9 +208,25 @@ fn is_extended(name: &str) -> bool {
 /// The name of any resource.
 pub fn resource_name(at: &Place<'_, '_>, name: &str, errors: &mut Vec<Error>) {
     const KNOWN: [&str; 20] = [
-        "cpu", "memory", "ephemeral-storage", "storage", "requests.cpu", "requests.memory", "requests.storage",
-        "requests.ephemeral-storage", "limits.cpu", "limits.memory", "limits.ephemeral-storage", "pods", "resourcequotas",
-        "services", "replicationcontrollers", "secrets", "persistentvolumeclaims", "configmaps", "services.nodeports",
+        "cpu",
+        "memory",
+        "ephemeral-storage",
+        "storage",
+        "requests.cpu",
+        "requests.memory",
+        "requests.storage",
+        "requests.ephemeral-storage",
+        "limits.cpu",
+        "limits.memory",
+        "limits.ephemeral-storage",
+        "pods",
+        "resourcequotas",
+        "services",
+        "replicationcontrollers",
+        "secrets",
+        "persistentvolumeclaims",
+        "configmaps",
+        "services.nodeports",
         "services.loadbalancers",
     ];
     let problems = names::qualified_name(name);
@@ -240,7 +280,8 @@ pub fn prefixed_path(at: &Place<'_, '_>, errors: &mut Vec<Error>) {
         errors.push(at.required(""));
         return;
     }
-    let Some((domain, path)) = text.split_once('/').filter(|(domain, path)| !domain.is_empty() && !path.is_empty()) else {
+    let Some((domain, path)) = text.split_once('/').filter(|(domain, path)| !domain.is_empty() && !path.is_empty())
+    else {
         errors.push(at.invalid("must be a domain-prefixed path (such as \"acme.io/foo\")"));
         return;
     };
@@ -254,9 +295,24 @@ pub fn prefixed_path(at: &Place<'_, '_>, errors: &mut Vec<Error>) {
 /// Whether a quota can count the resource.
 pub fn is_quota_resource(name: &str) -> bool {
     const KNOWN: [&str; 19] = [
-        "cpu", "memory", "ephemeral-storage", "requests.cpu", "requests.memory", "requests.storage",
-        "requests.ephemeral-storage", "limits.cpu", "limits.memory", "limits.ephemeral-storage", "pods", "resourcequotas",
-        "services", "replicationcontrollers", "secrets", "persistentvolumeclaims", "configmaps", "services.nodeports",
+        "cpu",
+        "memory",
+        "ephemeral-storage",
+        "requests.cpu",
+        "requests.memory",
+        "requests.storage",
+        "requests.ephemeral-storage",
+        "limits.cpu",
+        "limits.memory",
+        "limits.ephemeral-storage",
+        "pods",
+        "resourcequotas",
+        "services",
+        "replicationcontrollers",
+        "secrets",
+        "persistentvolumeclaims",
+        "configmaps",
+        "services.nodeports",
         "services.loadbalancers",
     ];
     KNOWN.contains(&name) || name.starts_with("hugepages-") || name.starts_with("requests.hugepages-")

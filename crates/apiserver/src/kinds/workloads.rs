@@ -30,7 +30,9 @@ pub fn deployment(object: &Value) -> Vec<Error> {
         }
         "Recreate" => {}
         "RollingUpdate" => rolling_update(&rolling, &mut errors),
-        other => errors.push(unknown_strategy(&strategy, other, Some("supported values: \"Recreate\", \"RollingUpdate\""))),
+        other => {
+            errors.push(unknown_strategy(&strategy, other, Some("supported values: \"Recreate\", \"RollingUpdate\"")))
+        }
     }
     for field in ["minReadySeconds", "revisionHistoryLimit"] {
         spec.field(field).not_negative(&mut errors);
@@ -222,8 +224,13 @@ pub fn fixed_selector(new: &Value, old: &Value) -> Vec<Error> {
 
 pub fn stateful_set_update(new: &Value, old: &Value) -> Vec<Error> {
     const FREE: [&str; 7] = [
-        "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
-        "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
+        "replicas",
+        "ordinals",
+        "template",
+        "updateStrategy",
+        "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy",
+        "minReadySeconds",
     ];
     const WHY: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
     let rest = |object: &Value| -> Vec<(String, Value)> {

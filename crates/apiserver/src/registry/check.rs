@@ -19,7 +19,11 @@ impl Resource {
             errors.push(Error::invalid("kind", text(object, "/kind"), format!("must be {}", self.kind)));
         }
         if text(object, "/apiVersion") != &*self.api_version {
-            errors.push(Error::invalid("apiVersion", text(object, "/apiVersion"), format!("must be {}", self.api_version)));
+            errors.push(Error::invalid(
+                "apiVersion",
+                text(object, "/apiVersion"),
+                format!("must be {}", self.api_version),
+            ));
         }
         if !custom.open_api.is_null() {
             let found = custom.checks.check(object);

@@ -18,7 +18,6 @@ use crate::{
 pub struct Custom {
     /// The name of the definition.
     pub definition: Box<str>,
-    pub uid: Box<str>,
     pub storage_api_version: Box<str>,
     pub has_status: bool,
     pub scale: Option<Scale>,
@@ -53,15 +52,13 @@ const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", 
 
 /// The resources of an established definition: one per served version.
 pub fn resources(definition: &Value) -> Vec<Resource> {
-    let versions = definition.pointer("/spec/versions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let versions =
+        definition.pointer("/spec/versions").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let group = text(definition, "/spec/group");
     let flag = |version: &Value, key: &str| version.get(key).and_then(Value::as_bool).unwrap_or_default();
     let storage = versions.iter().find(|version| flag(version, "storage")).map(|version| text(version, "/name"));
-    let served: Vec<(&Value, Root)> = versions
-        .iter()
-        .filter(|version| flag(version, "served"))
-        .map(|version| (version, root(version)))
-        .collect();
+    let served: Vec<(&Value, Root)> =
+        versions.iter().filter(|version| flag(version, "served")).map(|version| (version, root(version))).collect();
     let all: Vec<(Box<str>, Root)> =
         served.iter().map(|(version, root)| (join(group, text(version, "/name")).into(), root.clone())).collect();
     served
@@ -84,7 +81,6 @@ fn resource(definition: &Value, version: &Value, schema: Root, storage: &str, al
     let open_api = version.pointer("/schema/openAPIV3Schema").cloned().unwrap_or_default();
     let custom = Custom {
         definition: definition.name().into(),
-        uid: definition.uid().into(),
         storage_api_version: join(group, storage).into(),
         has_status: version.pointer("/subresources/status").is_some(),
         scale: version.pointer("/subresources/scale").map(scale),
@@ -93,7 +89,9 @@ fn resource(definition: &Value, version: &Value, schema: Root, storage: &str, al
         since: definition.meta_str("resourceVersion").parse().unwrap_or_default(),
         warning: warning(version, &api_version, &kind),
         open_api,
-        printer_columns: printer_columns(version).map(|column| PrinterColumn { json_path: text(column, "/jsonPath").into() }).collect(),
+        printer_columns: printer_columns(version)
+            .map(|column| PrinterColumn { json_path: text(column, "/jsonPath").into() })
+            .collect(),
         selectable: selectable(version),
         terminating: definition.is_going(),
     };
@@ -153,7 +151,13 @@ fn subresources(custom: &Custom, kind: &str) -> Vec<Subresource> {
     let verbs = || vec!["get".into(), "patch".into(), "update".into()];
     let mut all = Vec::new();
     if custom.has_status {
-        all.push(Subresource { name: "status".into(), kind: kind.into(), group: "".into(), version: "".into(), verbs: verbs() });
+        all.push(Subresource {
+            name: "status".into(),
+            kind: kind.into(),
+            group: "".into(),
+            version: "".into(),
+            verbs: verbs(),
+        });
     }
     if custom.scale.is_some() {
         all.push(Subresource {
@@ -206,15 +210,6 @@ fn selectable(version: &Value) -> Vec<(String, String)> {
     list.map(|field| text(field, "/jsonPath"))
         .map(|path| (path.trim_start_matches('.').to_owned(), pointer(path)))
         .collect()
-}
-
-/// Whether a schema has the keyword anywhere. A property of that name counts too: that costs time, not truth.
-fn mentions(schema: &Value, keyword: &str) -> bool {
-    match schema {
-        Value::Object(map) => map.contains_key(keyword) || map.values().any(|below| mentions(below, keyword)),
-        Value::Array(list) => list.iter().any(|below| mentions(below, keyword)),
-        _ => false,
-    }
 }
 
 fn strings(list: Option<&Value>) -> Vec<Box<str>> {

@@ -187,9 +187,8 @@ impl Registry {
             by_group.entry(custom.group.clone()).or_default().push(custom.clone());
         }
         for (_, mut resources) in by_group {
-            resources.sort_by(|a, b| {
-                custom::version_order(&a.version, &b.version).then_with(|| a.plural.cmp(&b.plural))
-            });
+            resources
+                .sort_by(|a, b| custom::version_order(&a.version, &b.version).then_with(|| a.plural.cmp(&b.plural)));
             for resource in resources {
                 registry.add(resource);
             }

@@ -123,11 +123,14 @@ impl Rules {
                 _ => {}
             }
             let before = old.map(|old| values::from_json(old, &self.schema, at_root));
-            variables.set("oldSelf", match (rule.optional_old, before) {
-                (false, before) => before.unwrap_or(Cel::Null),
-                (true, Some(before)) => Cel::Opaque(std::sync::Arc::new(OptionalValue::of(before))),
-                (true, None) => Cel::Opaque(std::sync::Arc::new(OptionalValue::none())),
-            });
+            variables.set(
+                "oldSelf",
+                match (rule.optional_old, before) {
+                    (false, before) => before.unwrap_or(Cel::Null),
+                    (true, Some(before)) => Cel::Opaque(std::sync::Arc::new(OptionalValue::of(before))),
+                    (true, None) => Cel::Opaque(std::sync::Arc::new(OptionalValue::none())),
+                },
+            );
             if let Some(error) = rule.fails(&variables, value, &self.schema, path) {
                 errors.push(error);
             }
@@ -171,7 +174,9 @@ impl Rule {
                     detail,
                 })
             }
-            Ok(_) => Some(Error::invalid(place, values::type_name(schema), "evaluated to something else than a condition")),
+            Ok(_) => {
+                Some(Error::invalid(place, values::type_name(schema), "evaluated to something else than a condition"))
+            }
             Err(why) => {
                 let rule = if self.message.is_empty() { source.as_str() } else { &self.message };
                 Some(Error::invalid(place, values::type_name(schema), format!("{why} evaluating rule: {rule}")))

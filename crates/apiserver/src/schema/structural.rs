@@ -11,10 +11,9 @@ pub fn read(schema: Option<&Value>) -> (Types, TypeId) {
     let mut reader = Reader { types: Types::default() };
     let root = match schema {
         Some(schema) => reader.object(schema, true),
-        None => reader.types.push(Type {
-            shape: Shape::Struct(Struct { open: true, ..Struct::default() }),
-            ..Type::default()
-        }),
+        None => reader
+            .types
+            .push(Type { shape: Shape::Struct(Struct { open: true, ..Struct::default() }), ..Type::default() }),
     };
     reader.complete(root);
     (reader.types, root)

@@ -91,7 +91,10 @@ impl Checks {
             errors.push(Error::too_many(path, list.len(), most as usize));
         }
         if flag(schema, "uniqueItems") && has_duplicates(list) {
-            errors.push(Error { value: Some(Value::Array(list.to_vec())), ..invalid(path, "", "shouldn't contain duplicates".into()) });
+            errors.push(Error {
+                value: Some(Value::Array(list.to_vec())),
+                ..invalid(path, "", "shouldn't contain duplicates".into())
+            });
         }
         if let Some(items) = schema.get("items") {
             for (index, item) in list.iter().enumerate() {
@@ -154,8 +157,9 @@ impl Checks {
                     errors.push(refuse("must validate one and only one schema (oneOf). Found none valid"));
                     errors.extend(best(outcomes));
                 }
-                found => errors
-                    .push(refuse(&format!("must validate one and only one schema (oneOf). Found {found} valid alternatives"))),
+                found => errors.push(refuse(&format!(
+                    "must validate one and only one schema (oneOf). Found {found} valid alternatives"
+                ))),
             }
         }
         if let Some(all) = branches("allOf") {
@@ -239,7 +243,8 @@ fn enumerated(value: &Value, schema: &Value, path: &str, errors: &mut Vec<Error>
     if known.contains(value) || fault!(EnumUnchecked) {
         return;
     }
-    let texts: Vec<String> = known.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned)).collect();
+    let texts: Vec<String> =
+        known.iter().map(|one| one.as_str().map_or_else(|| one.to_string(), str::to_owned)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     errors.push(Error::not_supported(path, value.clone(), &texts));
 }

@@ -146,7 +146,11 @@ fn check(wish: &Wish, dry_run: &[String]) -> Result<(), Status> {
     let mut errors = Vec::new();
     if let Some(policy) = wish.propagation.as_deref() {
         if !["Foreground", "Background", "Orphan"].contains(&policy) {
-            errors.push(Error::not_supported("propagationPolicy", policy, &["Foreground", "Background", "Orphan", "nil"]));
+            errors.push(Error::not_supported(
+                "propagationPolicy",
+                policy,
+                &["Foreground", "Background", "Orphan", "nil"],
+            ));
         }
         if wish.orphan_dependents.is_some() {
             let why = "orphanDependents and deletionPropagation cannot be both set";
@@ -272,12 +276,8 @@ fn wanted_finalizers(old: &Value, wish: &Wish, orphans: bool) -> Vec<String> {
         (None, None) if has(ORPHAN) || has(FOREGROUND) => (has(ORPHAN), has(FOREGROUND)),
         (None, None) => (orphans, false),
     };
-    let mut finalizers: Vec<String> = old
-        .finalizers()
-        .into_iter()
-        .filter(|one| *one != ORPHAN && *one != FOREGROUND)
-        .map(str::to_owned)
-        .collect();
+    let mut finalizers: Vec<String> =
+        old.finalizers().into_iter().filter(|one| *one != ORPHAN && *one != FOREGROUND).map(str::to_owned).collect();
     if orphan {
         finalizers.push(ORPHAN.to_owned());
     }

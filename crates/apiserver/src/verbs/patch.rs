@@ -82,7 +82,9 @@ pub fn read(call: &Call, body: &Bytes) -> Result<Change, Status> {
     match decode::media_type(&call.headers).as_str() {
         "application/json-patch+json" => Ok(Change::Json(patch()?)),
         "application/merge-patch+json" => Ok(Change::Merge(patch()?)),
-        "application/strategic-merge-patch+json" if !custom => Ok(Change::Strategic(json().map_err(Status::bad_request)?)),
+        "application/strategic-merge-patch+json" if !custom => {
+            Ok(Change::Strategic(json().map_err(Status::bad_request)?))
+        }
         "application/apply-patch+yaml" => Ok(Change::Apply(decode::yaml(body)?)),
         _ if custom => Err(Status::unsupported_media_type(&CUSTOM)),
         "application/strategic-merge-patch+json" => Err(Status::unsupported_media_type(&BUILTIN)),
@@ -170,7 +172,8 @@ fn apply(call: &mut Call, live: Option<&Value>, config: &Value, subresource: &st
     let reset = write::reset_fields(&resource, subresource);
     let kind = resource.merge_kind();
     let request = merge::Write { kind, manager: &manager, subresource, now: &now, reset: &reset };
-    let mut new = merge::apply(live, &config, &request, call.options.force.unwrap_or_default()).map_err(write::apply_error)?;
+    let mut new =
+        merge::apply(live, &config, &request, call.options.force.unwrap_or_default()).map_err(write::apply_error)?;
     decode::fit(&resource, &mut new).map_err(|why| decode::unfit(&resource, &why))?;
     decode::fill(&resource, &mut new);
     Ok(new)

@@ -50,8 +50,12 @@ pub async fn list(call: &Call) -> Result<Answer, Status> {
 }
 
 fn into_list(call: &Call, page: Page) -> List {
-    let continue_token =
-        page.items.iter().nth_back(usize::from(fault!(PageRepeats))).filter(|_| page.more).map(|last| token(page.revision, last.key(), call.target.namespace.as_deref()));
+    let continue_token = page
+        .items
+        .iter()
+        .nth_back(usize::from(fault!(PageRepeats)))
+        .filter(|_| page.more)
+        .map(|last| token(page.revision, last.key(), call.target.namespace.as_deref()));
     List {
         resource: call.resource.clone(),
         items: page.items.iter().map(|stored| call.resource.present_item(stored)).collect(),
@@ -64,7 +68,9 @@ fn into_list(call: &Call, page: Page) -> List {
 /// Whether an object is among those that the selectors ask for.
 pub fn matches(options: &Options, resource: &Resource, stored: &Stored) -> bool {
     options.labels.matches(|key| stored.labels().get(key))
-        && (options.fields.is_empty() || fault!(FieldsIgnored) || options.fields.matches(|field| selected(resource, stored, field)))
+        && (options.fields.is_empty()
+            || fault!(FieldsIgnored)
+            || options.fields.matches(|field| selected(resource, stored, field)))
 }
 
 fn selected<'a>(resource: &Resource, stored: &'a Stored, field: &str) -> Option<&'a str> {
@@ -168,7 +174,9 @@ fn read_token(token: &str, namespace: Option<&str>) -> Result<Start, Status> {
     })?;
     if value.get("v").and_then(Value::as_str) != Some("meta.k8s.io/v1") {
         let version = value.get("v").and_then(Value::as_str).unwrap_or_default();
-        return Err(bad(format!("continue key is not valid: server does not recognize this encoded version {version:?}")));
+        return Err(bad(format!(
+            "continue key is not valid: server does not recognize this encoded version {version:?}"
+        )));
     }
     let start = value.get("start").and_then(Value::as_str).unwrap_or_default();
     if start.is_empty() {
@@ -226,4 +234,3 @@ fn read_error(error: &ReadError, options: &Options) -> Status {
         ),
     }
 }
-

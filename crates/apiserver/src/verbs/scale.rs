@@ -167,7 +167,8 @@ fn apply(call: &Call, old: &Value, config: &Value, paths: &Paths) -> Result<Valu
     }
     let (now, manager) = (call.server.now(), call.manager());
     let reset = write::reset_fields(&resource, "scale");
-    let request = merge::Write { kind: resource.merge_kind(), manager: &manager, subresource: "scale", now: &now, reset: &reset };
+    let request =
+        merge::Write { kind: resource.merge_kind(), manager: &manager, subresource: "scale", now: &now, reset: &reset };
     let force = call.options.force.unwrap_or_default();
     merge::apply(Some(old), &translated, &request, force).map(timeless).map_err(write::apply_error)
 }

@@ -16,19 +16,19 @@ use tokio::time::Instant;
 
 use super::read;
 use crate::{
-    object::set,
     answer::{
         Answer, partial,
         table::{self, Setting},
     },
     call::Call,
     field::Error,
+    object::set,
     registry::Resource,
-    server::Inner,
     request::{
         accept::Form,
         options::{Include, Options, refuse},
     },
+    server::Inner,
     status::Status,
     store::{Compacted, Event, Kind, Range, Stored, Watcher},
 };
@@ -81,7 +81,9 @@ pub async fn run(call: &mut Call) -> Result<Answer, Status> {
 
 enum Initial {
     /// What exists now comes first; `marked` ends it with a bookmark that says so.
-    Objects { marked: bool },
+    Objects {
+        marked: bool,
+    },
     /// Only what happened after the revision.
     Nothing,
     FromNow,
@@ -149,9 +151,10 @@ impl View {
     }
 
     fn sees(&self, stored: &Stored) -> bool {
-        let here = self.namespace.as_deref().is_none_or(|namespace| {
-            stored.key().strip_prefix(namespace).is_some_and(|rest| rest.starts_with('/'))
-        });
+        let here = self
+            .namespace
+            .as_deref()
+            .is_none_or(|namespace| stored.key().strip_prefix(namespace).is_some_and(|rest| rest.starts_with('/')));
         here && read::matches(&self.options, &self.resource, stored)
     }
 
@@ -287,16 +290,25 @@ fn check(options: &Options) -> Result<(), Status> {
     let mut errors = Vec::new();
     match (options.send_initial_events, options.resource_version_match.as_deref()) {
         (None, Some(how)) => {
-            errors.push(Error::forbidden(MATCH, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"));
+            errors.push(Error::forbidden(
+                MATCH,
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+            ));
             if how != "NotOlderThan" {
                 errors.push(Error::not_supported(MATCH, how, &["NotOlderThan"]));
             }
         }
         (Some(_), None) => {
-            errors.push(Error::forbidden(MATCH, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
+            errors.push(Error::forbidden(
+                MATCH,
+                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+            ));
         }
         (Some(_), Some(how)) if how != "NotOlderThan" => {
-            errors.push(Error::forbidden(MATCH, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
+            errors.push(Error::forbidden(
+                MATCH,
+                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+            ));
             errors.push(Error::not_supported(MATCH, how, &["NotOlderThan"]));
         }
         _ => {}

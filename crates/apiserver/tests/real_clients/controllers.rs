@@ -87,7 +87,8 @@ async fn a_deployment_and_an_indexed_job_complete_on_fake_nodes() {
     let rollout = plane.kubectl(&["rollout", "status", "deployment/web", "--timeout=80s"]).await;
     assert!(rollout.contains("successfully rolled out"), "{rollout}");
     plane.kubectl(&["wait", "--for=condition=Complete", "job/ranks", "--timeout=80s"]).await;
-    let job = plane.kubectl(&["get", "job", "ranks", "-o", "jsonpath={.status.succeeded} {.status.completedIndexes}"]).await;
+    let job =
+        plane.kubectl(&["get", "job", "ranks", "-o", "jsonpath={.status.succeeded} {.status.completedIndexes}"]).await;
     assert_eq!(job, "6 0-5");
     let pods = plane.kubectl(&["get", "pods", "-l", "app=web", "--no-headers"]).await;
     assert_eq!(pods.matches("Running").count(), 20, "{pods}");

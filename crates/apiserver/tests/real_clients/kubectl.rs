@@ -71,7 +71,13 @@ async fn apply_diff_edit_explain_scale_wait_and_delete() {
     let table = plane.kubectl(&["get", "deployment", "web", "-o", "wide"]).await;
     assert!(table.contains("0/4") && table.contains("web:1") && table.contains("app=web"), "{table}");
 
-    let refused = plane.try_kubectl(&["apply", "-f", &plane.file("bad.yaml", &DEPLOYMENT.replace("replicas", "replcas")).display().to_string()]).await;
+    let refused = plane
+        .try_kubectl(&[
+            "apply",
+            "-f",
+            &plane.file("bad.yaml", &DEPLOYMENT.replace("replicas", "replcas")).display().to_string(),
+        ])
+        .await;
     let words = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success() && words.contains("unknown field \"spec.replcas\""), "{words}");
 

@@ -108,7 +108,8 @@ impl Plane {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let output = self.try_kubectl(args).await;
-            let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            let text =
+                format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
             if satisfied(&text) {
                 return;
             }

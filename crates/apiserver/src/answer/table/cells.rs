@@ -12,7 +12,8 @@ use crate::{
 };
 
 pub fn of(resource: &Resource, object: &Value, now: Timestamp) -> Vec<Value> {
-    let row = Row { kind: &resource.kind, object, now, pod: (&*resource.kind == "Pod").then(|| pods::summary(object, now)) };
+    let row =
+        Row { kind: &resource.kind, object, now, pod: (&*resource.kind == "Pod").then(|| pods::summary(object, now)) };
     resource.columns.iter().map(|column| row.cell(&column.name)).collect()
 }
 
@@ -91,7 +92,8 @@ impl Row<'_> {
     /// A plain map of labels.
     pub(super) fn labels(&self, pointer: &str) -> Value {
         let map = self.object.pointer(pointer).and_then(Value::as_object).into_iter().flatten();
-        let texts: Vec<String> = map.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
+        let texts: Vec<String> =
+            map.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
         if texts.is_empty() { "<none>".into() } else { texts.join(",").into() }
     }
 
@@ -102,13 +104,20 @@ impl Row<'_> {
             "Created At" => self.text("/metadata/creationTimestamp").into(),
             _ => match self.kind {
                 "Pod" => self.pod(column),
-                "Deployment" | "ReplicaSet" | "ReplicationController" | "StatefulSet" | "DaemonSet" => self.workload(column),
+                "Deployment" | "ReplicaSet" | "ReplicationController" | "StatefulSet" | "DaemonSet" => {
+                    self.workload(column)
+                }
                 "Job" | "CronJob" => self.batch(column),
-                "Service" | "Endpoints" | "EndpointSlice" | "Ingress" | "IngressClass" | "NetworkPolicy" | "IPAddress"
-                | "ServiceCIDR" => self.network(column),
+                "Service" | "Endpoints" | "EndpointSlice" | "Ingress" | "IngressClass" | "NetworkPolicy"
+                | "IPAddress" | "ServiceCIDR" => self.network(column),
                 "Node" => self.node(column),
-                "PersistentVolume" | "PersistentVolumeClaim" | "StorageClass" | "CSIDriver" | "CSINode"
-                | "VolumeAttachment" | "VolumeAttributesClass" => self.storage(column),
+                "PersistentVolume"
+                | "PersistentVolumeClaim"
+                | "StorageClass"
+                | "CSIDriver"
+                | "CSINode"
+                | "VolumeAttachment"
+                | "VolumeAttributesClass" => self.storage(column),
                 "Event" => self.event(column),
                 "RoleBinding" | "ClusterRoleBinding" => self.binding(column),
                 _ => self.other(column),
@@ -143,7 +152,9 @@ impl Row<'_> {
     fn workload(&self, column: &str) -> Value {
         let wanted = self.number("/spec/replicas");
         match (self.kind, column) {
-            ("Deployment" | "StatefulSet", "Ready") => format!("{}/{wanted}", self.number("/status/readyReplicas")).into(),
+            ("Deployment" | "StatefulSet", "Ready") => {
+                format!("{}/{wanted}", self.number("/status/readyReplicas")).into()
+            }
             ("Deployment", "Up-to-date") => self.number("/status/updatedReplicas").into(),
             ("Deployment", "Available") => self.number("/status/availableReplicas").into(),
             ("DaemonSet", "Desired") => self.number("/status/desiredNumberScheduled").into(),
@@ -277,16 +288,23 @@ impl Row<'_> {
             },
             (_, "ParamRef") => match self.text("/spec/paramRef/name") {
                 "" if self.object.pointer("/spec/paramRef").is_none() => "<unset>".into(),
-                name => format!("{}/{name}", match self.text("/spec/paramRef/namespace") {
-                    "" => "*",
-                    namespace => namespace,
-                })
+                name => format!(
+                    "{}/{name}",
+                    match self.text("/spec/paramRef/namespace") {
+                        "" => "*",
+                        namespace => namespace,
+                    }
+                )
                 .into(),
             },
             ("ControllerRevision", "Revision") => self.number("/revision").into(),
             ("ControllerRevision", "Controller") => {
-                let owner = self.object.owner_references().iter().find(|one| one.get("controller") == Some(&Value::Bool(true)));
-                owner.map_or_else(|| "<none>".into(), |one| format!("{}/{}", text(one, "/kind").to_lowercase(), text(one, "/name")).into())
+                let owner =
+                    self.object.owner_references().iter().find(|one| one.get("controller") == Some(&Value::Bool(true)));
+                owner.map_or_else(
+                    || "<none>".into(),
+                    |one| format!("{}/{}", text(one, "/kind").to_lowercase(), text(one, "/name")).into(),
+                )
             }
             ("PodTemplate", "Containers") => self.containers("/template", "name"),
             ("PodTemplate", "Images") => self.containers("/template", "image"),

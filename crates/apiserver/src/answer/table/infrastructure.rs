@@ -24,7 +24,10 @@ impl Row<'_> {
             ("Endpoints", "Endpoints") => "<none>".into(),
             ("EndpointSlice", "AddressType") => self.text("/addressType").into(),
             ("EndpointSlice", "Ports") => {
-                let ports = self.list("/ports").iter().map(|port| port.get("port").map_or_else(|| "*".into(), Value::to_string));
+                let ports = self
+                    .list("/ports")
+                    .iter()
+                    .map(|port| port.get("port").map_or_else(|| "*".into(), Value::to_string));
                 some(ports.collect(), "<unset>")
             }
             ("EndpointSlice", "Endpoints") => {
@@ -33,12 +36,15 @@ impl Row<'_> {
             }
             ("Ingress", "Class") => self.or_none("/spec/ingressClassName"),
             ("Ingress", "Hosts") => {
-                let hosts = self.list("/spec/rules").iter().map(|rule| text(rule, "/host")).filter(|host| !host.is_empty());
+                let hosts =
+                    self.list("/spec/rules").iter().map(|rule| text(rule, "/host")).filter(|host| !host.is_empty());
                 some(hosts.map(str::to_owned).collect(), "*")
             }
             ("Ingress", "Address") => {
                 let all = self.list("/status/loadBalancer/ingress").iter();
-                let texts: Vec<&str> = all.map(|one| if text(one, "/ip").is_empty() { text(one, "/hostname") } else { text(one, "/ip") }).collect();
+                let texts: Vec<&str> = all
+                    .map(|one| if text(one, "/ip").is_empty() { text(one, "/hostname") } else { text(one, "/ip") })
+                    .collect();
                 texts.join(",").into()
             }
             ("Ingress", "Ports") => if self.list("/spec/tls").is_empty() { "80" } else { "80, 443" }.into(),
@@ -57,14 +63,17 @@ impl Row<'_> {
     }
 
     fn external_address(&self) -> Value {
-        let given: Vec<String> = self.list("/spec/externalIPs").iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        let given: Vec<String> =
+            self.list("/spec/externalIPs").iter().filter_map(Value::as_str).map(str::to_owned).collect();
         match self.text("/spec/type") {
             "ExternalName" => self.text("/spec/externalName").into(),
             "LoadBalancer" => {
                 let mut all: Vec<String> = self
                     .list("/status/loadBalancer/ingress")
                     .iter()
-                    .map(|one| if text(one, "/ip").is_empty() { text(one, "/hostname") } else { text(one, "/ip") }.to_owned())
+                    .map(|one| {
+                        if text(one, "/ip").is_empty() { text(one, "/hostname") } else { text(one, "/ip") }.to_owned()
+                    })
                     .collect();
                 all.extend(given);
                 some(all, "<pending>")
@@ -124,10 +133,12 @@ impl Row<'_> {
             ("PersistentVolume", "Capacity") => self.text("/spec/capacity/storage").into(),
             (_, "Access Modes") => modes(),
             (_, "Reclaim Policy") => self.text("/spec/persistentVolumeReclaimPolicy").into(),
-            ("PersistentVolume", "Claim") => match (self.text("/spec/claimRef/namespace"), self.text("/spec/claimRef/name")) {
-                (_, "") => "".into(),
-                (namespace, name) => format!("{namespace}/{name}").into(),
-            },
+            ("PersistentVolume", "Claim") => {
+                match (self.text("/spec/claimRef/namespace"), self.text("/spec/claimRef/name")) {
+                    (_, "") => "".into(),
+                    (namespace, name) => format!("{namespace}/{name}").into(),
+                }
+            }
             (_, "StorageClass") => self.text("/spec/storageClassName").into(),
             (_, "VolumeAttributesClass") => self.or_unset("/spec/volumeAttributesClassName"),
             (_, "Reason") => self.text("/status/reason").into(),

@@ -19,7 +19,11 @@ enum Step {
     Index(i64),
     All,
     /// Items whose field at a path has a value.
-    Filter { path: String, equal: bool, value: Value },
+    Filter {
+        path: String,
+        equal: bool,
+        value: Value,
+    },
 }
 
 impl Step {
@@ -27,7 +31,11 @@ impl Step {
         match (self, value) {
             (Self::Name(name), Value::Object(map)) => map.get(name).into_iter().collect(),
             (Self::Index(index), Value::Array(list)) => {
-                let at = if *index < 0 { list.len().checked_sub(index.unsigned_abs() as usize) } else { usize::try_from(*index).ok() };
+                let at = if *index < 0 {
+                    list.len().checked_sub(index.unsigned_abs() as usize)
+                } else {
+                    usize::try_from(*index).ok()
+                };
                 at.and_then(|at| list.get(at)).into_iter().collect()
             }
             (Self::All, Value::Array(list)) => list.iter().collect(),

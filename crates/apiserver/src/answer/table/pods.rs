@@ -59,7 +59,8 @@ pub fn summary(pod: &Value, now: Timestamp) -> Summary {
             status = "SchedulingGated".to_owned();
         }
     }
-    let sidecars = list(pod, "/spec/initContainers").iter().filter(|one| text(one, "/restartPolicy") == "Always").count();
+    let sidecars =
+        list(pod, "/spec/initContainers").iter().filter(|one| text(one, "/restartPolicy") == "Always").count();
     let total = list(pod, "/spec/containers").len() + sidecars;
     let (mut ready, mut restarts, mut last) = (0, 0, String::new());
     let note_restart = |container: &Value, restarts: &mut i64, last: &mut String| {

@@ -15,7 +15,6 @@ use crate::{
 /// What containers share: names and host ports are given once.
 pub struct Shared<'a> {
     pub volumes: &'a Volumes<'a>,
-    pub host_network: bool,
     pub claims: BTreeSet<&'a str>,
     /// Names of claims in the order of the pod, for messages.
     names: BTreeSet<String>,
@@ -24,7 +23,7 @@ pub struct Shared<'a> {
 impl<'a> Shared<'a> {
     pub fn new(spec: &Place<'a, '_>, volumes: &'a Volumes<'a>) -> Self {
         let claims = spec.field("resourceClaims").items().map(|claim| claim.field("name").text()).collect();
-        Self { volumes, host_network: spec.field("hostNetwork").flag(), claims, names: BTreeSet::new() }
+        Self { volumes, claims, names: BTreeSet::new() }
     }
 }
 
@@ -60,7 +59,9 @@ pub fn init(at: &Place<'_, '_>, shared: &mut Shared<'_>, errors: &mut Vec<Error>
         }
         for field in ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] {
             if one.field(field).exists() {
-                errors.push(one.field(field).forbidden("may not be set for init containers without restartPolicy=Always"));
+                errors.push(
+                    one.field(field).forbidden("may not be set for init containers without restartPolicy=Always"),
+                );
             }
         }
         host_ports_of(&one, &mut BTreeSet::new(), errors);
@@ -69,8 +70,21 @@ pub fn init(at: &Place<'_, '_>, shared: &mut Shared<'_>, errors: &mut Vec<Error>
 
 pub fn ephemeral(at: &Place<'_, '_>, shared: &mut Shared<'_>, errors: &mut Vec<Error>) {
     const KEPT: [&str; 16] = [
-        "name", "image", "command", "args", "workingDir", "env", "envFrom", "volumeMounts", "volumeDevices",
-        "terminationMessagePath", "terminationMessagePolicy", "imagePullPolicy", "securityContext", "stdin", "stdinOnce",
+        "name",
+        "image",
+        "command",
+        "args",
+        "workingDir",
+        "env",
+        "envFrom",
+        "volumeMounts",
+        "volumeDevices",
+        "terminationMessagePath",
+        "terminationMessagePolicy",
+        "imagePullPolicy",
+        "securityContext",
+        "stdin",
+        "stdinOnce",
         "tty",
     ];
     for one in at.items() {
@@ -291,7 +305,8 @@ fn mounts(at: &Place<'_, '_>, volumes: &Volumes<'_>, errors: &mut Vec<Error>) {
                 errors.push(expression.invalid("subPathExpr and subPath are mutually exclusive"));
             }
             let text = expression.text();
-            errors.extend(values::relative(text).into_iter().map(|why| list.field("subPathExpr").invalid_as(text, why)));
+            errors
+                .extend(values::relative(text).into_iter().map(|why| list.field("subPathExpr").invalid_as(text, why)));
         }
         propagation(&list, &mount, at, errors);
     }
@@ -338,7 +353,9 @@ fn devices(at: &Place<'_, '_>, volumes: &Volumes<'_>, errors: &mut Vec<Error>) {
         if !volumes.has(name.text()) {
             errors.push(name.not_found());
         } else if !volumes.is_claim(name.text()) {
-            errors.push(name.invalid("can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"));
+            errors.push(
+                name.invalid("can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"),
+            );
         }
         path.must_be(errors);
         if in_mounts("name", name.text()) {

@@ -162,7 +162,9 @@ pub const EPHEMERAL: Part = Part {
         for known in old_spec.field("ephemeralContainers").items() {
             let name = known.field("name").text();
             match now.items().find(|one| one.field("name").text() == name) {
-                None => errors.push(now.forbidden(format!("existing ephemeral containers {name:?} may not be removed\n"))),
+                None => {
+                    errors.push(now.forbidden(format!("existing ephemeral containers {name:?} may not be removed\n")))
+                }
                 Some(one) if one.value() != known.value() => {
                     errors.push(now.forbidden(format!("existing ephemeral containers {name:?} may not be changed\n")));
                 }

@@ -61,7 +61,9 @@ fn node_term(at: &Place<'_, '_>, values: bool, errors: &mut Vec<Error>) {
         let list = one.field("values");
         match one.field("operator").text() {
             "In" | "NotIn" if list.len() != 1 => {
-                errors.push(list.required("must be only one value when `operator` is 'In' or 'NotIn' for node field selector"));
+                errors.push(
+                    list.required("must be only one value when `operator` is 'In' or 'NotIn' for node field selector"),
+                );
             }
             "In" | "NotIn" => {}
             _ => errors.push(one.field("operator").invalid("not a valid selector operator")),
@@ -111,9 +113,11 @@ pub fn tolerations(at: &Place<'_, '_>, errors: &mut Vec<Error>) {
             key.named(names::qualified_name, errors);
         }
         if key.is_empty() && operator.text() != "Exists" {
-            errors.push(operator.invalid(
-                "operator must be Exists when `key` is empty, which means \"match all values and all keys\"",
-            ));
+            errors.push(
+                operator.invalid(
+                    "operator must be Exists when `key` is empty, which means \"match all values and all keys\"",
+                ),
+            );
         }
         if one.field("tolerationSeconds").exists() && effect.text() != "NoExecute" {
             errors.push(effect.invalid("effect must be 'NoExecute' when `tolerationSeconds` is set"));

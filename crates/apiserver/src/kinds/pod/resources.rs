@@ -38,7 +38,9 @@ pub fn container(at: &Place<'_, '_>, claims: &BTreeSet<&str>, errors: &mut Vec<E
         match (amount(&limits.key(&name)), amount(&place)) {
             (Some(limit), Some(request)) => {
                 if !overcommits(&name) && request != limit {
-                    errors.push(requests.invalid_as(request.to_string(), format!("must be equal to {name} limit of {limit}")));
+                    errors.push(
+                        requests.invalid_as(request.to_string(), format!("must be equal to {name} limit of {limit}")),
+                    );
                 } else if request > limit {
                     let why = format!("must be less than or equal to {name} limit of {limit}");
                     errors.push(requests.invalid_as(request.to_string(), why));

@@ -51,10 +51,34 @@ pub fn check<'a>(at: &'a Place<'a, 'a>, errors: &mut Vec<Error>) -> Volumes<'a> 
 
 /// The kinds of sources that are looked into, in the order in which the real server does.
 const SOURCES: [&str; 28] = [
-    "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi", "glusterfs",
-    "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte", "downwardAPI", "fc", "configMap",
-    "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume", "azureDisk", "storageos", "projected",
-    "scaleIO", "csi", "ephemeral",
+    "emptyDir",
+    "hostPath",
+    "gitRepo",
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "secret",
+    "nfs",
+    "iscsi",
+    "glusterfs",
+    "flocker",
+    "persistentVolumeClaim",
+    "rbd",
+    "cinder",
+    "cephfs",
+    "quobyte",
+    "downwardAPI",
+    "fc",
+    "configMap",
+    "azureFile",
+    "vsphereVolume",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "azureDisk",
+    "storageos",
+    "projected",
+    "scaleIO",
+    "csi",
+    "ephemeral",
 ];
 
 fn source(volume: &Place<'_, '_>, errors: &mut Vec<Error>) {
@@ -186,7 +210,9 @@ fn downward_file(at: &Place<'_, '_>, item: &Place<'_, '_>, errors: &mut Vec<Erro
             let (from, to) = (item.path(), at.path());
             errors.extend(found.into_iter().map(|one| Error { field: one.field.replacen(&from, &to, 1), ..one }));
             if both {
-                errors.push(at.invalid_as("resource", "fieldRef and resourceFieldRef can not be specified simultaneously"));
+                errors.push(
+                    at.invalid_as("resource", "fieldRef and resourceFieldRef can not be specified simultaneously"),
+                );
             }
         }
         (false, true) => {
@@ -204,7 +230,9 @@ fn projected(at: &Place<'_, '_>, errors: &mut Vec<Error>) {
     mode(&at.field("defaultMode"), errors);
     for one in at.field("sources").items() {
         let mut kinds = 0;
-        for kind in ["secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate"] {
+        for kind in
+            ["secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate"]
+        {
             let place = one.field(kind);
             if !place.exists() {
                 continue;

@@ -116,7 +116,9 @@ fn comparison(source: &str, schema: &Value) -> Option<(usize, &'static str, &'st
     for operator in ["==", "!=", "<=", ">=", "<", ">"] {
         for (at, _) in source.match_indices(operator) {
             let (left, right) = (source.get(..at)?.trim_end(), source.get(at + operator.len()..)?.trim_start());
-            let Some(way) = left.rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.')).next() else { continue };
+            let Some(way) = left.rsplit(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.')).next() else {
+                continue;
+            };
             let Some(left) = field_kind(way, schema) else { continue };
             let Some(right) = literal_kind(right) else { continue };
             if left != right && !(left == "double" && right == "int") {

@@ -133,7 +133,9 @@ fn string(written: &str, format: &str) -> Cel {
         "duration" => read("duration(x)", written.to_owned()),
         "date-time" => read("timestamp(x)", written.to_owned()),
         "date" => read("timestamp(x)", format!("{written}T00:00:00Z")),
-        "byte" => BASE64_STANDARD.decode(written).map_or_else(|_| text(written.to_owned()), |bytes| Cel::Bytes(Arc::new(bytes))),
+        "byte" => BASE64_STANDARD
+            .decode(written)
+            .map_or_else(|_| text(written.to_owned()), |bytes| Cel::Bytes(Arc::new(bytes))),
         _ => text(written.to_owned()),
     }
 }
@@ -141,8 +143,27 @@ fn string(written: &str, format: &str) -> Cel {
 /// The name of a field in an expression.
 pub fn escaped(name: &str) -> String {
     const RESERVED: [&str; 21] = [
-        "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
-        "let", "loop", "package", "namespace", "return", "var", "void", "while",
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
     ];
     if RESERVED.contains(&name) {
         return format!("__{name}__");

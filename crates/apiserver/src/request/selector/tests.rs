@@ -36,8 +36,5 @@ fn field_selectors_match() {
     let selector = FieldSelector::parse("metadata.name=a,status.phase!=Running").unwrap();
     assert!(selector.matches(labels(&[("metadata.name", "a")])));
     assert!(!selector.matches(labels(&[("metadata.name", "a"), ("status.phase", "Running")])));
-    assert_eq!(
-        FieldSelector::parse("x=a=b").unwrap_err(),
-        "invalid field selector: unescaped character in value: 61"
-    );
+    assert_eq!(FieldSelector::parse("x=a=b").unwrap_err(), "invalid field selector: unescaped character in value: 61");
 }

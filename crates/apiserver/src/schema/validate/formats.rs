@@ -68,7 +68,8 @@ fn is_uri(text: &str) -> bool {
 fn is_mac(text: &str) -> bool {
     let by = if text.contains('-') { '-' } else { ':' };
     let parts: Vec<&str> = text.split(by).collect();
-    matches!(parts.len(), 6 | 8 | 20) && parts.iter().all(|part| part.len() == 2 && u8::from_str_radix(part, 16).is_ok())
+    matches!(parts.len(), 6 | 8 | 20)
+        && parts.iter().all(|part| part.len() == 2 && u8::from_str_radix(part, 16).is_ok())
 }
 
 /// Go durations (`1h30m`), and words like `3 days`.
@@ -85,7 +86,10 @@ fn is_go_duration(text: &str) -> bool {
     while !rest.is_empty() {
         let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
         let (number, after) = rest.split_at(digits);
-        let unit = ["ns", "us", "µs", "ms", "s", "m", "h"].into_iter().filter(|unit| after.starts_with(unit)).max_by_key(|unit| unit.len());
+        let unit = ["ns", "us", "µs", "ms", "s", "m", "h"]
+            .into_iter()
+            .filter(|unit| after.starts_with(unit))
+            .max_by_key(|unit| unit.len());
         match unit {
             Some(unit) if number.parse::<f64>().is_ok() => rest = after.get(unit.len()..).unwrap_or_default(),
             _ => return false,
@@ -97,7 +101,8 @@ fn is_go_duration(text: &str) -> bool {
 
 fn is_worded_duration(text: &str) -> bool {
     const UNITS: [&str; 19] = [
-        "ns", "nano", "us", "µs", "micro", "ms", "milli", "s", "sec", "second", "m", "min", "minute", "h", "hr", "hour", "d", "day", "week",
+        "ns", "nano", "us", "µs", "micro", "ms", "milli", "s", "sec", "second", "m", "min", "minute", "h", "hr",
+        "hour", "d", "day", "week",
     ];
     let mut rest = text.trim();
     let mut parts = 0;
@@ -105,7 +110,8 @@ fn is_worded_duration(text: &str) -> bool {
         let (number, after) = rest.split_at(rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len());
         let after = after.trim_start();
         let (unit, left) = after.split_at(after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len()));
-        if number.is_empty() || !UNITS.contains(&unit.strip_suffix('s').filter(|unit| !unit.is_empty()).unwrap_or(unit)) {
+        if number.is_empty() || !UNITS.contains(&unit.strip_suffix('s').filter(|unit| !unit.is_empty()).unwrap_or(unit))
+        {
             return false;
         }
         rest = left.trim_start();

@@ -76,7 +76,8 @@ fn assign(pod: &mut Value, binding: &Value, now: &str) -> Result<(), Status> {
             child_object(pod.meta_mut(), field).extend(added);
         }
     }
-    let condition = json!({ "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now });
+    let condition =
+        json!({ "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now });
     conditions::set(pod, condition);
     Ok(())
 }

@@ -72,7 +72,8 @@ async fn ask_budget(call: &Call, pod: &Value) -> Result<(), Status> {
         [] => return Ok(()),
         [one] => one,
         _ => {
-            let why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+            let why =
+                "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
             return Err(Status::new(StatusCode::INTERNAL_SERVER_ERROR, "", why));
         }
     };
@@ -93,7 +94,8 @@ fn budgets_of(call: &Call, budgets: &Resource, pod: &Value) -> Result<Vec<Value>
     let range = Range { namespace: Some(pod.namespace()), ..Range::default() };
     let page = call.server.store.range(&budgets.keyspace, &range, |_| true).map_err(Status::internal)?;
     let own = pod.meta().and_then(|meta| meta.get("labels"));
-    let covers = |budget: &Value| budget.pointer("/spec/selector").is_some_and(|selector| labels::matches(selector, own));
+    let covers =
+        |budget: &Value| budget.pointer("/spec/selector").is_some_and(|selector| labels::matches(selector, own));
     Ok(page.items.iter().map(|stored| budgets.read(stored)).filter(covers).collect())
 }
 
@@ -119,7 +121,10 @@ fn take(budget: &mut Value, pod: &str, now: &str) -> Result<(), Status> {
     }
     if allowed == 0 {
         let (needs, has) = (count(budget, "desiredHealthy"), count(budget, "currentHealthy"));
-        return Err(refused(format!("The disruption budget {name} needs {needs} healthy pods and has {has} currently"), None));
+        return Err(refused(
+            format!("The disruption budget {name} needs {needs} healthy pods and has {has} currently"),
+            None,
+        ));
     }
     if allowed == 1 {
         let condition = json!({

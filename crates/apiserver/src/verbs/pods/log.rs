@@ -6,7 +6,13 @@ use std::fmt;
 use http::StatusCode;
 use serde_json::Value;
 
-use crate::{answer::Answer, call::Call, kinds::pod::containers, object::{Object, text}, status::Status};
+use crate::{
+    answer::Answer,
+    call::Call,
+    kinds::pod::containers,
+    object::{Object, text},
+    status::Status,
+};
 
 /// Knows what containers have written. The simulation is one; without any, the server is one whose nodes are away.
 pub trait Logs: fmt::Debug + Send + Sync {
@@ -48,7 +54,11 @@ fn container(call: &Call, pod: &Value) -> Result<String, Status> {
         }
         (None, _) => {
             let all: Vec<&str> = names().collect();
-            let why = format!("a container name must be specified for pod {}, choose one of: [{}]", pod.name(), all.join(" "));
+            let why = format!(
+                "a container name must be specified for pod {}, choose one of: [{}]",
+                pod.name(),
+                all.join(" ")
+            );
             Err(Status::bad_request(why))
         }
     }

@@ -36,7 +36,12 @@ async fn change(
             return Ok(());
         }
         let write = Write::Update(stored.revision());
-        match call.server.store.commit(&resource.keyspace, key, write, |revision| resource.draft(&object, revision)).await {
+        match call
+            .server
+            .store
+            .commit(&resource.keyspace, key, write, |revision| resource.draft(&object, revision))
+            .await
+        {
             Ok(_) => return Ok(()),
             Err(CommitError::Changed(_)) => {}
             Err(CommitError::Absent) => return Err(Status::not_found(&resource.group, &resource.plural, name)),
