@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::values::escaped;
+use super::values::{escaped, is_reserved};
 use crate::admission::policy::cel::{Expression, at_offset};
 
 /// Reads an expression of a rule.
@@ -86,7 +86,9 @@ fn known(source: &str, at: usize, way: &[String], schema: &Value) -> Result<(), 
 fn child<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let mut known = properties.into_iter().flatten();
-    let found = known.find(|(field, _)| escaped(field) == name).map(|(_, below)| below);
+    let found = known
+        .find(|(field, _)| escaped(field) == name || (is_reserved(name) && *field == name))
+        .map(|(_, below)| below);
     found.or_else(|| schema.get("additionalProperties").filter(|one| one.is_object()))
 }
 

@@ -121,6 +121,10 @@ fn object(map: &serde_json::Map<String, Value>, schema: &Value, root: bool) -> C
         };
         // Fields have names of CEL, keys of maps are texts.
         let key = if additional.is_some() { name.clone() } else { escaped(name) };
+        // A word of the language is understood as it is, too.
+        if is_reserved(name) {
+            fields.insert(Key::String(Arc::new(name.clone())), seen.clone());
+        }
         fields.insert(Key::String(Arc::new(key)), seen);
     }
     Cel::Map(Map { map: Arc::new(fields) })
@@ -140,8 +144,8 @@ fn string(written: &str, format: &str) -> Cel {
     }
 }
 
-/// The name of a field in an expression.
-pub fn escaped(name: &str) -> String {
+/// Whether a name is a word of the language.
+pub fn is_reserved(name: &str) -> bool {
     const RESERVED: [&str; 21] = [
         "true",
         "false",
@@ -165,7 +169,12 @@ pub fn escaped(name: &str) -> String {
         "void",
         "while",
     ];
-    if RESERVED.contains(&name) {
+    RESERVED.contains(&name)
+}
+
+/// The name of a field in an expression.
+pub fn escaped(name: &str) -> String {
+    if is_reserved(name) {
         return format!("__{name}__");
     }
     name.replace("__", "__underscores__").replace('.', "__dot__").replace('-', "__dash__").replace('/', "__slash__")
