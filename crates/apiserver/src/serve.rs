@@ -3,10 +3,11 @@
 
 use std::{future::Future, io, sync::Arc};
 
+use http::{Method, Request, Response};
+use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo},
     server::conn::auto,
-    service::TowerToHyperService,
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -14,7 +15,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use crate::ApiServer;
+use crate::{ApiServer, Body};
 
 /// Serves until `stop` is done. Requests that run then are cut off: whoever waits for a watch would wait for ever.
 pub async fn serve(
@@ -60,10 +61,19 @@ async fn connection(server: ApiServer, stream: TcpStream, acceptor: Option<TlsAc
 }
 
 async fn exchange(server: ApiServer, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-    let service = TowerToHyperService::new(server);
+    let service = service_fn(move |request| answer(server.clone(), request));
     let mut http = auto::Builder::new(TokioExecutor::new());
     http.http2().max_concurrent_streams(1_000);
     if let Err(error) = http.serve_connection_with_upgrades(TokioIo::new(stream), service).await {
         tracing::debug!(error = &*error, "a connection ended early");
     }
+}
+
+/// Answers one request. A write goes on if its client vanishes: what follows a commit, such as serving a new definition,
+/// must not depend on somebody waiting for it.
+async fn answer(server: ApiServer, request: Request<Incoming>) -> Result<Response<Body>, tokio::task::JoinError> {
+    if request.method() == Method::GET {
+        return Ok(server.answer(request).await);
+    }
+    tokio::spawn(async move { server.answer(request).await }).await
 }
