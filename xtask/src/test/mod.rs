@@ -5,6 +5,7 @@ mod contracts;
 mod lints;
 mod nextest;
 mod rings;
+mod speed;
 mod tally;
 mod tools;
 mod tree;
@@ -66,6 +67,7 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     for (name, tally, time) in &done {
         println!("{name:<10} {:>9}   {tally}", seconds(*time));
     }
+    speed::lines().iter().for_each(|line| println!("{line}"));
     let total: Tally = done.into_iter().map(|(_, tally, _)| tally).sum();
     for line in total.details() {
         println!("{line}");

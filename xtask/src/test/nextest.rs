@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::tally::Tally;
-use super::tools;
+use super::{speed, tools};
 use crate::repo;
 
 /// Always the same selection of packages, so that everything is compiled once for all rings.
@@ -35,6 +35,7 @@ pub fn run(filter: &str, env: &[(&str, &Path)]) -> Result<Tally> {
         // No report: nothing ran. Either nothing was selected, or the build failed.
         if status.success() { return Ok(Tally::default()) } else { bail!("the tests do not build ({status})") }
     };
+    speed::note(&xml);
     let tally = count(&xml).context("reading the report of nextest")?;
     if !status.success() && tally.failed() == 0 {
         bail!("nextest failed ({status})");

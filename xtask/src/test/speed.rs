@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How much faster the same tests are on the embedded server: what ring 2 is for.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+/// Seconds by test, for each program that ran.
+static TIMES: Mutex<BTreeMap<String, BTreeMap<String, f64>>> = Mutex::new(BTreeMap::new());
+
+/// A program that plays a suite on the embedded server, and the one that plays it on the real one.
+const PAIRS: [(&str, &str); 1] = [("bivouac-tenancy::embedded_workspaces", "bivouac-tenancy::real_workspaces")];
+
+/// Takes the times out of a report of nextest.
+pub fn note(xml: &str) {
+    let Ok(mut times) = TIMES.lock() else { return };
+    for case in xml.split("<testcase ").skip(1) {
+        let value = |name: &str| case.split_once(&format!("{name}=\""))?.1.split('"').next();
+        if let (Some(program), Some(test), Some(time)) = (value("classname"), value(" name").or(value("name")), value("time"))
+            && let Ok(time) = time.parse()
+        {
+            times.entry(program.to_owned()).or_default().insert(test.to_owned(), time);
+        }
+    }
+}
+
+/// One line for each suite that ran in both rings.
+pub fn lines() -> Vec<String> {
+    let Ok(times) = TIMES.lock() else { return Vec::new() };
+    PAIRS.iter().filter_map(|(embedded, real)| compare(real, times.get(*embedded)?, times.get(*real)?)).collect()
+}
+
+fn compare(name: &str, embedded: &BTreeMap<String, f64>, real: &BTreeMap<String, f64>) -> Option<String> {
+    let (mut ours, mut theirs, mut only) = (0.0, 0.0, Vec::new());
+    for (test, time) in real {
+        match embedded.get(test) {
+            Some(fast) => {
+                ours += fast;
+                theirs += time;
+            }
+            None => only.push(test.as_str()),
+        }
+    }
+    (ours > 0.0).then(|| {
+        let times = theirs / ours;
+        let only = if only.is_empty() { "none".to_owned() } else { only.join(", ") };
+        format!("{name}: {theirs:.1} s, embedded {ours:.1} s, {times:.0} times faster; only with real processes: {only}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_of_both_worlds_are_compared() {
+        let of = |all: &[(&str, f64)]| all.iter().map(|(name, time)| ((*name).to_owned(), *time)).collect();
+        let text = compare("x", &of(&[("a", 0.5), ("b", 0.5)]), &of(&[("a", 20.0), ("b", 10.0), ("c", 9.0)])).unwrap();
+        assert_eq!(text, "x: 30.0 s, embedded 1.0 s, 30 times faster; only with real processes: c");
+        assert_eq!(compare("x", &of(&[]), &of(&[("c", 9.0)])), None);
+    }
+}
