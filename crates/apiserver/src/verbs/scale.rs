@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The `scale` subresource: the number of replicas of any kind that has one, in one form.
 
+mod managers;
+
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{
     patch::{self, Change},
-    update::check_condition,
+    update::{check_condition, match_name},
 };
 use crate::{
     answer::Answer,
+    builtin::builtins,
     call::Call,
     decode,
     field::Error,
@@ -18,6 +21,7 @@ use crate::{
     object::{Object, as_object, child_object, set},
     registry::{Resource, custom},
     request::selector::labels_text,
+    schema::TypeId,
     status::Status,
     write::{self, Outcome},
 };
@@ -28,7 +32,11 @@ pub async fn run(call: &mut Call, body: &Bytes) -> Result<Answer, Status> {
     let paths = paths(&call.resource);
     if call.method == Method::GET {
         let stored = call.server.store.get(&call.resource.keyspace, &call.key()).ok_or_else(|| call.not_found())?;
-        return Ok(answer(&of(&call.resource.read(&stored), &paths)));
+        let object = call.resource.read(&stored);
+        if call.resource.custom().is_some() && object.pointer(&paths.spec).is_none() {
+            return Err(Status::internal(format!("the spec replicas field {:?} does not exist", paths.spec_field())));
+        }
+        return Ok(answer(&of(&object, &paths)));
     }
     let change = if call.method == Method::PATCH { Some(patch::read(call, body)?) } else { None };
     if let Some(change) = &change {
@@ -37,12 +45,20 @@ pub async fn run(call: &mut Call, body: &Bytes) -> Result<Answer, Status> {
     for _ in 0..TRIES {
         let stored = call.server.store.get(&call.resource.keyspace, &call.key()).ok_or_else(|| call.not_found())?;
         let old = call.resource.read(&stored);
-        let new = match &change {
-            Some(Change::Apply(config)) => apply(call, &old, config, &paths)?,
+        let replicas = managers::Replicas { version: &call.resource.api_version, pointer: &paths.spec };
+        let mut before = of(&old, &paths);
+        before.set_meta("managedFields", replicas.to_scale(&old));
+        let after = match &change {
+            Some(Change::Apply(config)) => apply(call, &before, config)?,
             Some(change) => {
-                let before = of(&old, &paths);
-                let after = patch::changed(call, &before, change)?;
-                scaled(call, &old, &after, &paths)?
+                let after = patch::changed(call, &of(&old, &paths), change)?;
+                // A patch without the number cannot make one up.
+                let known = old.pointer(&paths.spec).or_else(|| after.pointer("/spec/replicas"));
+                if known.is_none() && call.resource.custom().is_some() {
+                    let field = paths.spec_field();
+                    return Err(Status::bad_request(format!("the spec replicas field {field:?} cannot be empty")));
+                }
+                update(call, &before, &after)
             }
             None => {
                 let wanted = decode::read(&call.headers, body, "Scale")?.value;
@@ -50,9 +66,19 @@ pub async fn run(call: &mut Call, body: &Bytes) -> Result<Answer, Status> {
                     // An update of the scale needs no version.
                     if wanted.meta_str("resourceVersion").is_empty() { Ok(()) } else { Err(status) }
                 })?;
-                scaled(call, &old, &wanted, &paths)?
+                match_name(call, &wanted)?;
+                update(call, &before, &wanted)
             }
         };
+        check(call, &after, &paths)?;
+        let mut new = old.clone();
+        put(&mut new, &paths.spec, number(&after, "/spec/replicas").into());
+        let managers = replicas.to_object(&old, &after);
+        if managers.is_empty() {
+            new.meta_mut().remove("managedFields");
+        } else {
+            new.set_meta("managedFields", managers);
+        }
         match write::replace(call, &stored, &old, new, "scale").await {
             Ok(written) => return Ok(answer(&of(&written.object, &paths))),
             Err(Outcome::Refused(status)) => return Err(status),
@@ -82,6 +108,13 @@ enum Selector {
     Text(String),
 }
 
+impl Paths {
+    /// The replicas as the definition names them.
+    fn spec_field(&self) -> String {
+        self.spec.replace('/', ".")
+    }
+}
+
 fn paths(resource: &Resource) -> Paths {
     match resource.custom().and_then(|custom| custom.scale.clone()) {
         Some(custom::Scale { spec_replicas, status_replicas, label_selector }) => {
@@ -97,14 +130,13 @@ fn paths(resource: &Resource) -> Paths {
 
 /// The scale of an object.
 fn of(object: &Value, paths: &Paths) -> Value {
-    let number = |pointer: &str| object.pointer(pointer).and_then(Value::as_i64).unwrap_or_default();
     let mut metadata = json!({});
     for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
         if let Some(value) = object.meta().and_then(|meta| meta.get(field)) {
             set(&mut metadata, field, value.clone());
         }
     }
-    let mut status = json!({ "replicas": number(&paths.status) });
+    let mut status = json!({ "replicas": number(object, &paths.status) });
     let selector = match &paths.selector {
         Some(Selector::Object) => object.pointer("/spec/selector").map(labels_text),
         Some(Selector::Map) => object.pointer("/spec/selector").map(|map| labels_text(&json!({ "matchLabels": map }))),
@@ -114,63 +146,73 @@ fn of(object: &Value, paths: &Paths) -> Value {
     if let Some(selector) = selector.filter(|text| !text.is_empty()) {
         set(&mut status, "selector", selector);
     }
-    let replicas = number(&paths.spec);
+    let replicas = number(object, &paths.spec);
     let spec = if replicas == 0 { json!({}) } else { json!({ "replicas": replicas }) };
     json!({ "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status })
 }
 
-/// The object with the replicas of a scale.
-fn scaled(call: &Call, old: &Value, scale: &Value, paths: &Paths) -> Result<Value, Status> {
-    let replicas = scale.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or_default();
-    if replicas < 0 {
-        if call.resource.custom().is_some() {
-            let field = paths.spec.replace('/', ".");
-            let error = Error::invalid(field, replicas, "should be a non-negative integer");
-            return Err(Status::invalid(&call.resource.group, &call.resource.kind, call.name(), &[error]));
-        }
-        let error = Error::invalid("spec.replicas", replicas, "must be greater than or equal to 0");
-        return Err(Status::invalid("autoscaling", "Scale", call.name(), &[error]));
-    }
-    let mut new = old.clone();
-    put(&mut new, &paths.spec, replicas.into());
-    Ok(timeless(write::manage(call, Some(old), new, "scale")))
+fn number(object: &Value, pointer: &str) -> i64 {
+    object.pointer(pointer).and_then(Value::as_i64).unwrap_or_default()
 }
 
-/// The real server loses the times of managers of the scale on their way between the two kinds.
-fn timeless(mut object: Value) -> Value {
-    let managers = object.meta_mut().get_mut("managedFields").and_then(Value::as_array_mut);
-    for entry in managers.into_iter().flatten().filter_map(Value::as_object_mut) {
-        if entry.get("subresource").and_then(Value::as_str) == Some("scale") {
-            entry.remove("time");
-        }
+/// Refuses less than nothing.
+fn check(call: &Call, scale: &Value, paths: &Paths) -> Result<(), Status> {
+    let replicas = number(scale, "/spec/replicas");
+    if replicas >= 0 {
+        return Ok(());
     }
-    // Those without a time come first among the updates.
-    let managers = object.meta_mut().get_mut("managedFields").and_then(Value::as_array_mut);
-    if let Some(managers) = managers {
-        managers.sort_by_key(|entry| {
-            let updates = entry.get("operation").and_then(Value::as_str) != Some("Apply");
-            (updates, entry.get("time").and_then(Value::as_str).map(str::to_owned))
-        });
+    if call.resource.custom().is_some() {
+        let error = Error::invalid(paths.spec_field(), replicas, "should be a non-negative integer");
+        return Err(Status::invalid(&call.resource.group, &call.resource.kind, call.name(), &[error]));
     }
-    object
+    let error = Error::invalid("spec.replicas", replicas, "must be greater than or equal to 0");
+    Err(Status::invalid("autoscaling", "Scale", call.name(), &[error]))
 }
 
-fn apply(call: &Call, old: &Value, config: &Value, paths: &Paths) -> Result<Value, Status> {
-    let resource = call.resource.clone();
-    let mut translated = json!({
-        "apiVersion": &*resource.api_version,
-        "kind": &*resource.kind,
-        "metadata": config.get("metadata").cloned().unwrap_or_else(|| json!({})),
-    });
-    if let Some(replicas) = config.pointer("/spec/replicas") {
-        put(&mut translated, &paths.spec, replicas.clone());
+/// The scale with the replicas that are wanted, and who owns them.
+fn update(call: &Call, before: &Value, wanted: &Value) -> Value {
+    let mut after = before.clone();
+    let replicas = number(wanted, "/spec/replicas");
+    set(&mut after, "spec", if replicas == 0 { json!({}) } else { json!({ "replicas": replicas }) });
+    managed(call, |write| merge::update(Some(before), after, write))
+}
+
+fn apply(call: &Call, before: &Value, config: &Value) -> Result<Value, Status> {
+    let custom = call.resource.custom().is_some();
+    let owned = before.pointer("/metadata/managedFields").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
+    // The real server has no way between a custom resource and its scale here.
+    let failed = |what: &str, name: &str| {
+        let version = managers::VERSION;
+        let message = format!("{what} object (/{name}; {version}, Kind=Scale) to proper version: request to convert CR to an invalid group/version: {version}");
+        Status::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
+    };
+    if custom && !owned {
+        return Err(failed("failed to create manager for existing fields: failed to convert live", ""));
     }
-    let (now, manager) = (call.server.now(), call.manager());
-    let reset = write::reset_fields(&resource, "scale");
-    let request =
-        merge::Write { kind: resource.merge_kind(), manager: &manager, subresource: "scale", now: &now, reset: &reset };
     let force = call.options.force.unwrap_or_default();
-    merge::apply(Some(old), &translated, &request, force).map(timeless).map_err(write::apply_error)
+    let after =
+        managed(call, |write| merge::apply(Some(before), config, write, force)).map_err(write::apply_error)?;
+    if custom {
+        return Err(failed("failed to convert new", after.name()));
+    }
+    match_name(call, &after)?;
+    Ok(after)
+}
+
+/// Does something as the manager of the request, with scales.
+fn managed<T>(call: &Call, run: impl FnOnce(&merge::Write<'_>) -> T) -> T {
+    let root = builtins().kind("autoscaling", "v1", "Scale").unwrap_or(TypeId(u32::MAX));
+    let (schema, empty) = (builtins().root(root), merge::zero(builtins(), root));
+    let kind = merge::Kind {
+        api_version: managers::VERSION,
+        kind: "Scale",
+        schema: schema.schema(),
+        empty: &empty,
+        custom: call.resource.custom().is_some(),
+        versions: &[],
+    };
+    let (now, manager, reset) = (call.server.now(), call.manager(), merge::Set::default());
+    run(&merge::Write { kind, manager: &manager, subresource: "scale", now: &now, reset: &reset })
 }
 
 /// Sets a value below an object, and makes the way there.
