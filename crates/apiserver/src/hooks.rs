@@ -47,6 +47,7 @@ pub fn grace(resource: &Resource, object: &Value, wanted: Option<i64>) -> Option
 pub fn marked(resource: &Resource, object: &mut Value, now: &str) {
     match (&*resource.group, &*resource.kind) {
         ("", "Namespace") => {
+            object.meta_mut().remove("deletionGracePeriodSeconds");
             child_object(as_object(object), "status").insert("phase".into(), "Terminating".into());
         }
         ("apiextensions.k8s.io", "CustomResourceDefinition") => crate::definitions::marked(object, now),

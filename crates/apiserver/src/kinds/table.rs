@@ -128,6 +128,8 @@ pub static RULES: &[(&str, Rules)] = &[
         Rules {
             kind: "Deployment",
             counts_annotations: true,
+            prepare_status: workloads::deployment_status,
+            status_resets: &[&["spec"], &["metadata", "labels"]],
             check: workloads::deployment,
             check_update: workloads::fixed_selector,
             ..COUNTED

@@ -194,6 +194,15 @@ pub fn daemon_set(object: &Value) -> Vec<Error> {
     errors
 }
 
+/// Labels of a deployment are not for writers of its status.
+pub fn deployment_status(new: &mut Value, old: &Value) {
+    super::keep_all_but_status(new, old);
+    match old.meta().and_then(|meta| meta.get("labels")).cloned() {
+        Some(labels) => new.set_meta("labels", labels),
+        None => drop(new.meta_mut().remove("labels")),
+    }
+}
+
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 /// Daemon sets count the changes of their template in an annotation.

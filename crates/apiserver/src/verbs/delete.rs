@@ -50,9 +50,9 @@ pub async fn one(call: &mut Call, body: &Bytes) -> Result<Answer, Status> {
     let returns = matches!(&resource.backing, Backing::Builtin(rules) if rules.returns_deleted);
     Ok(match fate {
         Fate::Going(object) => {
-            // Namespaces and the like are answered with 200 all the same: the real server gives 202 only where the
-            // caller did not ask to wait.
-            Answer::Object { code: StatusCode::OK, resource, body: to_bytes(&object) }
+            // What still exists is accepted only in the eyes of those who ask in the old way for dependents to go too.
+            let code = if wish.orphan_dependents == Some(false) { StatusCode::ACCEPTED } else { StatusCode::OK };
+            Answer::Object { code, resource, body: to_bytes(&object) }
         }
         Fate::Gone(object) if returns => Answer::Object { code: StatusCode::OK, resource, body: to_bytes(&object) },
         Fate::Gone(object) => {
@@ -187,20 +187,26 @@ async fn delete(call: &mut Call, key: &str, wish: &Wish) -> Result<Fate, Status>
 /// One try: mark the object as going, or remove it.
 async fn step(call: &mut Call, key: &str, stored: &Stored, old: Value, wish: &Wish) -> Result<Fate, CommitError> {
     let resource = call.resource.clone();
-    if old.is_going() {
+    let going = old.is_going();
+    if going && write::grace(&old) > 0 {
         return shorten(call, key, stored, old, wish).await;
     }
     let mut new = old.clone();
     let orphans = matches!(&resource.backing, Backing::Builtin(rules) if rules.orphans);
     let mut finalizers = wanted_finalizers(&old, wish, orphans);
     finalizers.retain(|_| !fault!(FinalizersIgnored));
-    let grace = hooks::grace(&resource, &old, wish.grace.filter(|_| !fault!(GraceIgnored)));
+    let grace = hooks::grace(&resource, &old, wish.grace.filter(|_| !fault!(GraceIgnored))).filter(|_| !going);
     let held = !finalizers.is_empty() || grace.is_some_and(|grace| grace > 0) || !hooks::may_go(&resource, &new);
     // What may take its time is marked even if it has none left: whoever watches sees it go in two steps.
     let mut revision = stored.revision();
     if held || grace.is_some() {
         mark(call, &mut new, finalizers, grace.unwrap_or_default());
-        hooks::marked(&resource, &mut new, &call.server.now());
+        if !going {
+            hooks::marked(&resource, &mut new, &call.server.now());
+        }
+        if new == old {
+            return Ok(Fate::Going(new));
+        }
         if call.options.is_dry_run() {
             return Ok(if held { Fate::Going(new) } else { Fate::Gone(new) });
         }
@@ -255,6 +261,9 @@ fn mark(call: &Call, new: &mut Value, finalizers: Vec<String>, grace: i64) {
         new.meta_mut().remove("finalizers");
     } else {
         new.set_meta("finalizers", finalizers);
+    }
+    if new.is_going() {
+        return;
     }
     if new.generation() > 0 {
         new.set_meta("generation", new.generation() + 1);

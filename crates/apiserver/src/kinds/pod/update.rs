@@ -25,7 +25,9 @@ pub fn check_update(new: &Value, old: &Value) -> Vec<Error> {
             container.field("image").must_be(&mut errors);
         }
     }
-    deadline(&spec, &old_spec, &mut errors);
+    if !deadline(&spec, &old_spec, &mut errors) {
+        return errors;
+    }
     let gated = !old_spec.field("schedulingGates").is_empty();
     gates(&spec, &old_spec, &mut errors);
     tolerations(&spec, &old_spec, &mut errors);
@@ -38,17 +40,20 @@ pub fn check_update(new: &Value, old: &Value) -> Vec<Error> {
     errors
 }
 
-fn deadline(spec: &Place<'_, '_>, old: &Place<'_, '_>, errors: &mut Vec<Error>) {
+/// A deadline can only come nearer. The answer is whether there is more to look at.
+fn deadline(spec: &Place<'_, '_>, old: &Place<'_, '_>, errors: &mut Vec<Error>) -> bool {
     let deadline = spec.field("activeDeadlineSeconds");
     match (deadline.number(), old.field("activeDeadlineSeconds").number()) {
         (Some(new), Some(old)) if new > old => {
             errors.push(deadline.invalid("must be less than or equal to previous value"));
+            return false;
         }
         (None, Some(_)) => {
             errors.push(deadline.invalid_as(Value::Null, "must not update from a positive integer to nil value"));
         }
         _ => {}
     }
+    true
 }
 
 /// Gates can only be opened.
