@@ -67,7 +67,7 @@ impl Expression {
             let first = errors.errors.first();
             let (line, column) = first.map(|error| error.pos).unwrap_or((1, 1));
             let message = first.map(|error| error.msg.clone()).unwrap_or_default();
-            failed(source, line, column.max(1), &format!("Syntax error: {message}"))
+            failed(source, line, column.max(1), &message)
         })?;
         rewrite::fit(&mut tree)
             .map_err(|what| format!("this server cannot evaluate {what}: write it in another way"))?;
