@@ -41,7 +41,7 @@ async fn webhook() -> (String, String) {
             let acceptor = acceptor.clone();
             tokio::spawn(async move {
                 let Ok(stream) = acceptor.accept(stream).await else { return };
-                let service = hyper_util::service::TowerToHyperService::new(tower::service_fn(answer));
+                let service = hyper::service::service_fn(answer);
                 let http = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
                 let _ = http.serve_connection(TokioIo::new(stream), service).await;
             });
