@@ -168,8 +168,10 @@ fn finalizers(object: &mut Value) {
 fn definition(object: &mut Value) {
     let Some(names) = object.pointer_mut("/spec/names").and_then(Value::as_object_mut) else { return };
     let kind = text(names, "kind").to_owned();
-    fill(names, "singular", kind.to_lowercase());
-    fill(names, "listKind", format!("{kind}List"));
+    if !kind.is_empty() {
+        fill(names, "singular", kind.to_lowercase());
+        fill(names, "listKind", format!("{kind}List"));
+    }
 }
 
 fn stored_versions(object: &mut Value) {
