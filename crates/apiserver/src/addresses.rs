@@ -13,7 +13,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
-    field::Error,
+    field::{Error, Problem},
     kinds::services,
     object::{as_object, child_object},
 };
@@ -139,10 +139,7 @@ impl Addresses {
             let size = self.range.size();
             let start = u32::try_from(random() % u64::from(size.max(2))).unwrap_or_default();
             let all = (0..size).map(|step| Ipv4Addr::from(self.range.base() + 1 + (start + step) % (size.max(2) - 1)));
-            let free = all.into_iter().find(|one| !taken.addresses.contains(one)).ok_or_else(|| Error {
-                problem: crate::field::Problem::Internal,
-                ..Error::invalid("spec.clusterIPs", Value::Null, "range is full")
-            })?;
+            let free = all.into_iter().find(|one| !taken.addresses.contains(one)).ok_or_else(|| full("serviceIP"))?;
             taken.addresses.insert(free);
             held.addresses.push(free);
             spec.insert("clusterIP".into(), free.to_string().into());
@@ -199,6 +196,12 @@ impl Addresses {
     }
 }
 
+/// Nothing is left. That is the server's fault, not the caller's.
+fn full(what: &str) -> Error {
+    let detail = format!("failed to allocate a {what}: range is full");
+    Error { problem: Problem::Internal, ..Error::forbidden("", detail) }
+}
+
 /// Takes the port that is asked for, or any. A service may use its own ports twice.
 fn take(
     asked: u64,
@@ -216,7 +219,7 @@ fn take(
             .filter_map(|step| u16::try_from(u64::from(*PORTS.start()) + (start % count + step) % count).ok());
         match all.into_iter().find(|port| !taken.ports.contains(port)) {
             Some(port) => port,
-            None => return refuse("range is full"),
+            None => return Err(full("nodePort")),
         }
     } else {
         match u16::try_from(asked).ok().filter(|port| PORTS.contains(port)) {

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::{
     addresses::Held,
     call::Call,
+    field::Problem,
     object::{Object, as_object, child_object},
     registry::{Backing, Resource},
     status::Status,
@@ -18,7 +19,10 @@ pub fn allocate(call: &Call, object: &mut Value, old: Option<&Value>) -> Result<
         return Ok(Held::default());
     }
     let outcome = call.server.addresses.allocate(object, old, || call.server.random());
-    outcome.map_err(|error| Status::invalid("", "Service", object.name(), &[error]))
+    outcome.map_err(|error| match error.problem {
+        Problem::Internal => Status::internal(error.detail),
+        _ => Status::invalid("", "Service", object.name(), &[error]),
+    })
 }
 
 fn is_service(resource: &Resource) -> bool {

@@ -45,6 +45,7 @@ pub fn reset_fields(resource: &Resource, subresource: &str) -> Set<'static> {
             Set::of_fields(&[&["status"]])
         }
         ("", Backing::Custom(custom)) if custom.has_status => Set::of_fields(&[&["status"]]),
+        (part, Backing::Builtin(rules)) => rules.part(part).map(|part| Set::of_fields(part.resets)).unwrap_or_default(),
         _ => Set::default(),
     }
 }
@@ -252,11 +253,11 @@ pub async fn replace(
     admission::validate(call, &review).await?;
     let held = hooks::allocate(call, &mut new, Some(old))?;
     warn(call, &new);
+    new.set_meta("resourceVersion", text(old, "/metadata/resourceVersion"));
     if call.options.is_dry_run() {
         return Ok(Written { object: new });
     }
     let goes = new.is_going() && new.finalizers().is_empty() && grace(&new) == 0 && hooks::may_go(&resource, &new);
-    new.set_meta("resourceVersion", text(old, "/metadata/resourceVersion"));
     if new == *old && !goes {
         return Ok(Written { object: new });
     }
@@ -407,7 +408,10 @@ fn check_update(call: &Call, new: &Value, old: &Value, subresource: &str) -> Res
         }
         Backing::Custom(_) => {
             errors.extend(metadata::check(new, resource.namespaced, |_| Vec::new()));
-            errors.extend(resource.check_custom(new, Some(old)));
+            let wrong = resource.check_custom(new, Some(old));
+            // The status alone is judged there, so the sentences name its fields from there on.
+            let status = subresource == "status";
+            errors.extend(wrong.into_iter().map(|error| if status { error.within("status") } else { error }));
         }
     }
     refuse(resource, new, &errors)

@@ -33,6 +33,8 @@ pub struct Part {
     /// Keeps what cannot be written through this part: (new, old).
     pub prepare: fn(&mut Value, &Value),
     pub check: fn(&Value, &Value) -> Vec<Error>,
+    /// The fields that a writer of this part does not own.
+    pub resets: &'static [&'static [&'static str]],
 }
 
 /// What is special about a kind. Most kinds have nothing special: see [`Rules::PLAIN`].

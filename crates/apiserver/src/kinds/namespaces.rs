@@ -61,4 +61,5 @@ pub const FINALIZE: Part = Part {
         }
     },
     check: |new, _| check(new),
+    resets: &[&["status"]],
 };

@@ -173,6 +173,7 @@ pub const EPHEMERAL: Part = Part {
         }
         errors
     },
+    resets: &[&["status"]],
 };
 
 /// Requests and limits can change while a pod runs.
@@ -195,6 +196,7 @@ pub const RESIZE: Part = Part {
         }
         errors
     },
+    resets: &[&["status"]],
 };
 
 /// The old pod with one field of the new spec.
