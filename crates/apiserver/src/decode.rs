@@ -183,6 +183,17 @@ pub fn fit(resource: &Resource, value: &mut Value) -> Result<Vec<String>, String
     Ok(schema::prune::prune(value, schema))
 }
 
+/// Fills in defaults after an apply. What it has emptied is `null`, and custom resources are judged with that.
+pub fn fill_applied(resource: &Resource, value: &mut Value) {
+    match &resource.backing {
+        Backing::Builtin(_) => fill(resource, value),
+        Backing::Custom(_) => {
+            schema::default::fill_keeping_nulls(value, resource.schema.schema());
+            drop_empty(value.meta_mut());
+        }
+    }
+}
+
 /// Fills in defaults.
 pub fn fill(resource: &Resource, value: &mut Value) {
     match &resource.backing {

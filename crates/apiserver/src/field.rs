@@ -64,6 +64,14 @@ impl Problem {
 }
 
 impl Error {
+    /// The same, where the sentence names the place from a field on.
+    pub fn within(mut self, field: &str) -> Self {
+        if let Some(rest) = self.detail.strip_prefix(field).filter(|_| self.field.starts_with(field)) {
+            self.detail = rest.strip_prefix('.').unwrap_or(rest).to_owned();
+        }
+        self
+    }
+
     pub fn invalid(field: impl Into<String>, value: impl Into<Value>, detail: impl Into<String>) -> Self {
         Self { problem: Problem::Invalid, field: field.into(), value: Some(value.into()), detail: detail.into() }
     }

@@ -128,7 +128,8 @@ pub fn check_update(new: &Value, old: &Value) -> Vec<Error> {
     let mut errors = Vec::new();
     if old.is_going() {
         let known = old.finalizers();
-        let added: Vec<&str> = new.finalizers().into_iter().filter(|one| !known.contains(one)).collect();
+        let mut added: Vec<&str> = new.finalizers().into_iter().filter(|one| !known.contains(one)).collect();
+        added.sort_unstable();
         if !added.is_empty() {
             let why = format!(
                 "no new finalizers can be added if the object is being deleted, found new finalizers {}",

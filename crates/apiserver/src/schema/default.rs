@@ -7,17 +7,28 @@ use super::{Schema, Shape, Struct};
 
 /// Fills in what is absent and has a default. A `null` that the type does not allow counts as absent.
 pub fn fill(value: &mut Value, schema: Schema<'_>) {
+    walk(value, schema, true);
+}
+
+/// The same, but a `null` without a default stays.
+pub fn fill_keeping_nulls(value: &mut Value, schema: Schema<'_>) {
+    walk(value, schema, false);
+}
+
+fn walk(value: &mut Value, schema: Schema<'_>, drops: bool) {
     match (value, schema.shape()) {
         (Value::Object(map), Shape::Struct(of)) => {
-            drop_nulls(map, of, schema);
+            if drops {
+                drop_nulls(map, of, schema);
+            }
             for (name, field) in &of.fields {
                 let ty = schema.at(field.of);
                 match map.get_mut(&**name) {
-                    Some(present) if !present.is_null() || ty.ty().nullable => fill(present, ty),
+                    Some(present) if !present.is_null() || ty.ty().nullable => walk(present, ty, drops),
                     _ => {
                         if let Some(default) = ty.ty().default.as_ref().filter(|_| !fault!(DefaultsOff)) {
                             let mut default = default.clone();
-                            fill(&mut default, ty);
+                            walk(&mut default, ty, drops);
                             map.insert(name.to_string(), default);
                         }
                     }
@@ -25,23 +36,23 @@ pub fn fill(value: &mut Value, schema: Schema<'_>) {
             }
         }
         (Value::Object(map), Shape::Map { values, .. }) => {
-            map.values_mut().for_each(|value| replace_null(value, schema.at(*values)));
+            map.values_mut().for_each(|value| replace_null(value, schema.at(*values), drops));
         }
         (Value::Array(list), Shape::List(of)) => {
-            list.iter_mut().for_each(|item| replace_null(item, schema.at(of.items)));
+            list.iter_mut().for_each(|item| replace_null(item, schema.at(of.items), drops));
         }
         _ => {}
     }
 }
 
-fn replace_null(value: &mut Value, schema: Schema<'_>) {
+fn replace_null(value: &mut Value, schema: Schema<'_>, drops: bool) {
     if value.is_null()
         && !schema.ty().nullable
         && let Some(default) = &schema.ty().default
     {
         *value = default.clone();
     }
-    fill(value, schema);
+    walk(value, schema, drops);
 }
 
 /// A `null` that the type does not allow goes if there is no default to take its place.

@@ -115,7 +115,11 @@ fn change_object(call: &mut Call, old: &Value, change: &Change, subresource: &st
         return apply(call, Some(old), config, subresource);
     }
     let mut new = changed(call, old, change)?;
-    let shown = new.to_string();
+    // A strategic merge is shown as the server holds it, the others as they come out.
+    let shown = match change {
+        Change::Strategic(patch) => merge::wording::plain(patch),
+        _ => new.to_string(),
+    };
     let unfit = |why: String| {
         let error = Error::invalid("patch", shown.clone(), why);
         Status::invalid("", "", "", &[error])
@@ -175,7 +179,7 @@ fn apply(call: &mut Call, live: Option<&Value>, config: &Value, subresource: &st
     let mut new =
         merge::apply(live, &config, &request, call.options.force.unwrap_or_default()).map_err(write::apply_error)?;
     decode::fit(&resource, &mut new).map_err(|why| decode::unfit(&resource, &why))?;
-    decode::fill(&resource, &mut new);
+    decode::fill_applied(&resource, &mut new);
     Ok(new)
 }
 

@@ -183,16 +183,23 @@ fn apply(call: &Call, before: &Value, config: &Value) -> Result<Value, Status> {
     // The real server has no way between a custom resource and its scale here.
     let failed = |what: &str, name: &str| {
         let version = managers::VERSION;
-        let message = format!("{what} object (/{name}; {version}, Kind=Scale) to proper version: request to convert CR to an invalid group/version: {version}");
+        let message = format!(
+            "{what} object (/{name}; {version}, Kind=Scale) to proper version: request to convert CR to an invalid group/version: {version}"
+        );
         Status::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
     };
     if custom && !owned {
         return Err(failed("failed to create manager for existing fields: failed to convert live", ""));
     }
     let force = call.options.force.unwrap_or_default();
-    let after =
-        managed(call, |write| merge::apply(Some(before), config, write, force)).map_err(write::apply_error)?;
-    if custom {
+    let after = managed(call, |write| merge::apply(Some(before), config, write, force)).map_err(write::apply_error)?;
+    // The managers aside, which is where it looks for the way.
+    let bare = |scale: &Value| {
+        let mut scale = scale.clone();
+        scale.meta_mut().remove("managedFields");
+        scale
+    };
+    if custom && bare(before) != bare(&after) {
         return Err(failed("failed to convert new", after.name()));
     }
     match_name(call, &after)?;
