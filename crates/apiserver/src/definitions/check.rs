@@ -281,15 +281,25 @@ fn conversion(spec: &Place<'_, '_>, errors: &mut Vec<Error>) {
     }
 }
 
+pub const APPROVED: &str = "api-approved.kubernetes.io";
+
 /// The groups of Kubernetes itself need somebody's word.
+pub fn is_protected(group: &str) -> bool {
+    ["k8s.io", "kubernetes.io"].iter().any(|own| group == *own || group.ends_with(&format!(".{own}")))
+}
+
 fn protected(definition: &Value, group: &str, errors: &mut Vec<Error>) {
-    const APPROVED: &str = "api-approved.kubernetes.io";
-    let own = ["k8s.io", "kubernetes.io"].iter().any(|own| group == *own || group.ends_with(&format!(".{own}")));
-    if own && definition.annotation(APPROVED).unwrap_or_default().is_empty() {
-        let why = format!(
-            "protected groups must have approval annotation \"{APPROVED}\", see https://github.com/kubernetes/enhancements/pull/1111"
-        );
-        errors.push(Error::required(format!("metadata.annotations[{APPROVED}]"), why));
+    if !is_protected(group) {
+        return;
+    }
+    let why = format!(
+        "protected groups must have approval annotation \"{APPROVED}\", see https://github.com/kubernetes/enhancements/pull/1111"
+    );
+    let path = format!("metadata.annotations[{APPROVED}]");
+    match definition.annotation(APPROVED).unwrap_or_default() {
+        "" => errors.push(Error::required(path, why)),
+        word if word.starts_with("unapproved") || word.contains("://") => {}
+        word => errors.push(Error::invalid(path, word, why)),
     }
 }
 

@@ -5,10 +5,13 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::condition;
+use super::{
+    check::{APPROVED, is_protected},
+    condition,
+};
 use crate::{
     kinds::conditions,
-    object::{as_object, child_object, text},
+    object::{Object, as_object, child_object, text},
 };
 
 /// Writes the accepted names and the conditions into the status.
@@ -24,6 +27,7 @@ pub fn accept(definition: &mut Value, others: &[Value], now: &str) {
     if status.get("conditions").is_some_and(Value::is_null) {
         status.remove("conditions");
     }
+    approve(definition, now);
     let names = match &conflict {
         None => condition("NamesAccepted", "True", "NoConflicts", "no conflicts found", now),
         Some((reason, message)) => condition("NamesAccepted", "False", reason, message, now),
@@ -38,6 +42,21 @@ pub fn accept(definition: &mut Value, others: &[Value], now: &str) {
         Some(_) => condition("Established", "False", "NotAccepted", "not all names are accepted", now),
     };
     conditions::set(definition, established);
+}
+
+/// Tells whose word there is for a group of Kubernetes itself.
+fn approve(definition: &mut Value, now: &str) {
+    const KIND: &str = "KubernetesAPIApprovalPolicyConformant";
+    if !is_protected(text(definition, "/spec/group")) {
+        return;
+    }
+    let word = definition.annotation(APPROVED).unwrap_or_default().to_owned();
+    let told = if word.starts_with("unapproved") {
+        condition(KIND, "False", "UnapprovedAnnotation", &format!("not approved: {word:?}"), now)
+    } else {
+        condition(KIND, "True", "ApprovedAnnotation", &format!("approved in {word}"), now)
+    };
+    conditions::set(definition, told);
 }
 
 /// The names of other definitions. Resources are apart from kinds.
