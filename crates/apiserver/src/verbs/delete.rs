@@ -241,6 +241,8 @@ async fn shorten(call: &mut Call, key: &str, stored: &Stored, old: Value, wish: 
     let ends = ended - jiff::SignedDuration::from_secs(granted - grace);
     new.set_meta("deletionTimestamp", crate::object::time(ends));
     new.set_meta("deletionGracePeriodSeconds", grace);
+    let orphans = matches!(&resource.backing, Backing::Builtin(rules) if rules.orphans);
+    set_finalizers(&mut new, wanted_finalizers(&old, wish, orphans));
     let goes = grace == 0 && new.finalizers().is_empty();
     if call.options.is_dry_run() {
         return Ok(if goes { Fate::Gone(new) } else { Fate::Going(new) });
@@ -255,13 +257,17 @@ async fn shorten(call: &mut Call, key: &str, stored: &Stored, old: Value, wish: 
     Ok(Fate::Gone(resource.read(&gone)))
 }
 
+fn set_finalizers(object: &mut Value, finalizers: Vec<String>) {
+    if finalizers.is_empty() {
+        object.meta_mut().remove("finalizers");
+    } else {
+        object.set_meta("finalizers", finalizers);
+    }
+}
+
 /// Marks the object as going.
 fn mark(call: &Call, new: &mut Value, finalizers: Vec<String>, grace: i64) {
-    if finalizers.is_empty() {
-        new.meta_mut().remove("finalizers");
-    } else {
-        new.set_meta("finalizers", finalizers);
-    }
+    set_finalizers(new, finalizers);
     if new.is_going() {
         return;
     }

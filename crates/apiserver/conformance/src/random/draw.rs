@@ -69,11 +69,11 @@ impl Draw {
         Value::Object(object)
     }
 
-    /// Some fields of a patch go.
+    /// Some fields of a patch go, but not the label that selects.
     pub fn nulls(&mut self, value: &mut Value) {
         if let Value::Object(fields) = value {
-            for value in fields.values_mut() {
-                if self.chance(12) {
+            for (name, value) in fields {
+                if self.chance(12) && name != "app" {
                     *value = Value::Null;
                 } else {
                     self.nulls(value);
