@@ -292,14 +292,16 @@ fn protected(definition: &Value, group: &str, errors: &mut Vec<Error>) {
     if !is_protected(group) {
         return;
     }
-    let why = format!(
-        "protected groups must have approval annotation \"{APPROVED}\", see https://github.com/kubernetes/enhancements/pull/1111"
-    );
+    const SEE: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
+    let rule = format!("protected groups must have approval annotation \"{APPROVED}\"");
     let path = format!("metadata.annotations[{APPROVED}]");
     match definition.annotation(APPROVED).unwrap_or_default() {
-        "" => errors.push(Error::required(path, why)),
+        "" => errors.push(Error::required(path, format!("{rule}, {SEE}"))),
         word if word.starts_with("unapproved") || word.contains("://") => {}
-        word => errors.push(Error::invalid(path, word, why)),
+        word => {
+            let form = "with either a URL or a reason starting with \"unapproved\"";
+            errors.push(Error::invalid(path, word, format!("{rule} {form}, {SEE}")));
+        }
     }
 }
 
