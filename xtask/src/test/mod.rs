@@ -36,7 +36,7 @@ struct Part {
 }
 
 /// In the order they run: what fails fast comes first.
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     Part { name: "tools", slow: false, run: tools::check },
     Part { name: "fmt", slow: false, run: lints::fmt },
     Part { name: "clippy", slow: false, run: lints::clippy },
@@ -48,6 +48,7 @@ const PARTS: [Part; 11] = [
     Part { name: "ring2", slow: false, run: rings::embedded },
     Part { name: "ring3", slow: false, run: rings::simulated },
     Part { name: "ring4", slow: true, run: rings::real },
+    Part { name: "conformance", slow: true, run: conformance },
 ];
 
 pub fn run(options: &Options) -> Result<ExitCode> {
@@ -65,14 +66,14 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     }
     println!("\n== summary");
     for (name, tally, time) in &done {
-        println!("{name:<10} {:>9}   {tally}", seconds(*time));
+        println!("{name:<11} {:>9}   {tally}", seconds(*time));
     }
     speed::lines().iter().for_each(|line| println!("{line}"));
     let total: Tally = done.into_iter().map(|(_, tally, _)| tally).sum();
     for line in total.details() {
         println!("{line}");
     }
-    println!("{:<10} {:>9}", "total", seconds(start.elapsed()));
+    println!("{:<11} {:>9}", "total", seconds(start.elapsed()));
     println!("{} passed, {} failed", total.passed, total.failed());
     Ok(if total.failed() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -89,6 +90,16 @@ fn chosen(options: &Options) -> Result<Vec<&'static Part>> {
 
 fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
+}
+
+/// The embedded API server beside the real one: every case and the random sequences.
+fn conformance() -> Result<Tally> {
+    let report = crate::conformance::everything()?;
+    let mut tally = Tally::passes((report.cases + report.sequences).saturating_sub(report.undeclared));
+    if report.undeclared > 0 {
+        tally.fail(&format!("conformance: {} undeclared differences", report.undeclared));
+    }
+    Ok(tally)
 }
 
 fn generated() -> Result<Tally> {
@@ -113,7 +124,7 @@ mod tests {
 
     #[test]
     fn fast_leaves_out_what_is_slow_and_only_wins() {
-        assert_eq!(names(false, &[]).len(), 11);
+        assert_eq!(names(false, &[]).len(), 12);
         let fast = names(true, &[]);
         assert!(!fast.contains(&"ring4") && !fast.contains(&"deny") && fast.len() == 9);
         assert_eq!(names(true, &["ring4", "fmt"]), ["fmt", "ring4"]);

@@ -15,7 +15,8 @@ pub fn note(xml: &str) {
     let Ok(mut times) = TIMES.lock() else { return };
     for case in xml.split("<testcase ").skip(1) {
         let value = |name: &str| case.split_once(&format!("{name}=\""))?.1.split('"').next();
-        if let (Some(program), Some(test), Some(time)) = (value("classname"), value(" name").or(value("name")), value("time"))
+        if let (Some(program), Some(test), Some(time)) =
+            (value("classname"), value(" name").or(value("name")), value("time"))
             && let Ok(time) = time.parse()
         {
             times.entry(program.to_owned()).or_default().insert(test.to_owned(), time);
@@ -43,7 +44,9 @@ fn compare(name: &str, embedded: &BTreeMap<String, f64>, real: &BTreeMap<String,
     (ours > 0.0).then(|| {
         let times = theirs / ours;
         let only = if only.is_empty() { "none".to_owned() } else { only.join(", ") };
-        format!("{name}: {theirs:.1} s, embedded {ours:.1} s, {times:.0} times faster; only with real processes: {only}")
+        format!(
+            "{name}: {theirs:.1} s, embedded {ours:.1} s, {times:.0} times faster; only with real processes: {only}"
+        )
     })
 }
 
