@@ -38,7 +38,7 @@ faults! {
     LostEvent "watch" "a watch does not tell of changes"
     EarlyBookmark "watch" "the first events of a watch end without saying so"
     LeavingUnseen "watch" "an object that leaves the view of a selector is not deleted there"
-    OldListRevision "watch" "a list has the revision before"
+    OldListRevision "watch" "a list has the revision of the beginning"
     PageRepeats "list" "the next page begins with the last object of this one"
     NotEqualIsEqual "list" "!= selects what = does"
     NotInWantsLabel "list" "notin leaves out objects without the label"

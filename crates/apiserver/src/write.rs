@@ -254,6 +254,7 @@ pub async fn replace(
     let held = hooks::allocate(call, &mut new, Some(old))?;
     warn(call, &new);
     new.set_meta("resourceVersion", text(old, "/metadata/resourceVersion"));
+    merge::keep_times(&mut new, old);
     if call.options.is_dry_run() {
         return Ok(Written { object: new });
     }

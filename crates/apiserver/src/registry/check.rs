@@ -31,7 +31,7 @@ impl Resource {
         }
         lists(object, self.schema.schema(), "", &mut errors);
         embedded(object, self.schema.schema(), "", &mut errors);
-        if custom.rules.is_empty() {
+        if custom.rules.is_empty() || fault!(RulesIgnored) {
             return errors;
         }
         // Rules are only evaluated on what has the right shape.
@@ -39,7 +39,7 @@ impl Resource {
             let why = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
             errors.push(Error::invalid("<nil>", Value::Null, why));
         } else {
-            errors.extend(custom.rules.check(object, old));
+            errors.extend(custom.rules.check(object, old.filter(|_| !fault!(TransitionsIgnored))));
         }
         errors
     }

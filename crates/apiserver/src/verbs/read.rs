@@ -59,7 +59,7 @@ fn into_list(call: &Call, page: Page) -> List {
     List {
         resource: call.resource.clone(),
         items: page.items.iter().map(|stored| call.resource.present_item(stored)).collect(),
-        revision: page.revision - u64::from(fault!(OldListRevision)),
+        revision: if fault!(OldListRevision) { 1 } else { page.revision },
         continue_token,
         remaining: page.remaining,
     }
