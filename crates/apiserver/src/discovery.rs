@@ -57,6 +57,11 @@ pub fn answer(
             None if registry.group(group).is_some() => return Err(crate::call::not_served()),
             None => return Ok(Answer::Absent),
         },
+        Document::Index => index(&registry),
+        Document::Metrics => {
+            let body = crate::metrics::text(server).into();
+            return Ok(Answer::Raw { content_type: "text/plain; version=0.0.4; charset=utf-8", body });
+        }
         Document::Version => version(),
         Document::OpenId => {
             let host = head.headers.get(http::header::HOST).and_then(|host| host.to_str().ok());
@@ -70,7 +75,6 @@ pub fn answer(
         },
         Document::OpenApiV2 => openapi::document_v2(&registry),
         Document::Health(_) => return Ok(Answer::Text { code: StatusCode::OK, body: "ok".into() }),
-        _ => return Ok(Answer::Absent),
     };
     if matches!(document, Document::OpenApiV3) {
         return Ok(Answer::Raw { content_type: "text/plain; charset=utf-8", body: to_bytes(&body) });
@@ -81,6 +85,23 @@ pub fn answer(
         return Ok(Answer::Raw { content_type, body: to_bytes(&body) });
     }
     Ok(Answer::Document { code: StatusCode::OK, body })
+}
+
+/// Where there is something to read.
+fn index(registry: &Registry) -> Value {
+    let mut paths: Vec<String> =
+        ["/api", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
+            .map(str::to_owned)
+            .into();
+    for group in registry.groups() {
+        let root = if group.name.is_empty() { "/api".to_owned() } else { format!("/apis/{}", group.name) };
+        paths.extend(group.versions.iter().map(|version| format!("{root}/{version}")));
+        if !group.name.is_empty() {
+            paths.push(root);
+        }
+    }
+    paths.sort();
+    json!({ "paths": paths })
 }
 
 fn version() -> Value {

@@ -25,6 +25,7 @@ mod json;
 mod kinds;
 pub mod merge;
 mod metadata;
+mod metrics;
 mod names;
 mod object;
 mod openapi;

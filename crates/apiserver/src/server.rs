@@ -24,6 +24,7 @@ use crate::{
     admission::Admission,
     answer::{Answer, Body, table::Setting},
     call::Call,
+    metrics::Requests,
     registry::{Registry, Resource},
     request::{
         Route,
@@ -67,6 +68,7 @@ pub struct Settings {
 pub struct Inner {
     pub store: Store,
     pub clock: Arc<dyn Clock>,
+    pub requests: Requests,
     pub access: Access,
     pub admission: Admission,
     pub logs: Option<Arc<dyn Logs>>,
@@ -106,6 +108,7 @@ impl ApiServer {
         let inner = Inner {
             store,
             clock,
+            requests: Requests::default(),
             access,
             admission: Admission::default(),
             logs,
@@ -150,7 +153,9 @@ impl ApiServer {
             (outcome, _) => outcome.unwrap_or_else(Answer::Refusal),
         };
         let setting = Setting { now: self.inner.clock.now(), include: include.unwrap_or_default() };
-        crate::answer::render(answer, accepted.unwrap_or(Accepted::JSON), setting, &warnings)
+        let response = crate::answer::render(answer, accepted.unwrap_or(Accepted::JSON), setting, &warnings);
+        self.inner.requests.count(&head.method, response.status());
+        response
     }
 
     async fn route<B>(

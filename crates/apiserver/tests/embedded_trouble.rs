@@ -139,3 +139,21 @@ async fn a_revision_that_history_has_dropped_is_gone() {
     let mut watch = send(&server, "GET", &format!("{MAPS}?watch=true&resourceVersion={old}"), "").await.into_body();
     assert_eq!(event(&mut watch).await.unwrap()["object"]["code"], 410);
 }
+
+#[tokio::test]
+async fn numbers_about_the_server_can_be_read() {
+    let server = server(Limits::default()).await;
+    create(&server, "one", "x").await;
+    let answer = send(&server, "GET", "/metrics", "").await;
+    let text = String::from_utf8(answer.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap();
+    for line in [
+        "apiserver_request_total{verb=\"POST\",code=\"201\"} 1",
+        "apiserver_resource_objects{group=\"\",resource=\"configmaps\"} 1",
+        &format!("bivouac_apiserver_revision {}", server.store().revision()),
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in:\n{text}");
+    }
+    let index = json_of(send(&server, "GET", "/", "").await).await;
+    let paths = index["paths"].as_array().unwrap();
+    assert!(paths.contains(&json!("/apis/apps/v1")) && paths.contains(&json!("/metrics")), "{index}");
+}
