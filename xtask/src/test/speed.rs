@@ -15,8 +15,7 @@ pub fn note(xml: &str) {
     let Ok(mut times) = TIMES.lock() else { return };
     for case in xml.split("<testcase ").skip(1) {
         let value = |name: &str| case.split_once(&format!("{name}=\""))?.1.split('"').next();
-        if let (Some(program), Some(test), Some(time)) =
-            (value("classname"), value(" name").or(value("name")), value("time"))
+        if let (Some(program), Some(test), Some(time)) = (value("classname"), value("name"), value("time"))
             && let Ok(time) = time.parse()
         {
             times.entry(program.to_owned()).or_default().insert(test.to_owned(), time);
@@ -53,6 +52,15 @@ fn compare(name: &str, embedded: &BTreeMap<String, f64>, real: &BTreeMap<String,
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_found_in_a_report() {
+        let xml = r#"<testsuite name="p::one"><testcase name="a::b" classname="p::one" time="1.5"></testcase></testsuite>
+            <testsuite name="p::two"><testcase name="c" classname="p::two" time="0.5"/></testsuite>"#;
+        note(xml);
+        let times = TIMES.lock().unwrap();
+        assert_eq!((times["p::one"]["a::b"], times["p::two"]["c"]), (1.5, 0.5));
+    }
 
     #[test]
     fn tests_of_both_worlds_are_compared() {
