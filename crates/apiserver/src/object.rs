@@ -70,11 +70,13 @@ impl Object for Value {
 
 /// The value as an object; anything else becomes an empty one.
 pub fn as_object(value: &mut Value) -> &mut Map<String, Value> {
-    if !value.is_object() {
-        *value = Value::Object(Map::new());
+    match value {
+        Value::Object(map) => map,
+        other => {
+            *other = Value::Object(Map::new());
+            as_object(other)
+        }
     }
-    #[allow(clippy::expect_used, reason = "the line above made it an object")]
-    value.as_object_mut().expect("an object")
 }
 
 /// The object under a key, made if absent.

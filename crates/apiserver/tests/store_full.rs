@@ -4,7 +4,7 @@
 //! The test starts itself again under a limit for the size of files. To the store that is what a full disk is: a write
 //! that gets half through and then fails.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use std::path::Path;
 use std::process::Command;

@@ -5,7 +5,7 @@
 //! that was acknowledged. The parent kills it, opens the store, and compares. One directory lives through all kills, so
 //! kills also hit recovery, the change of logs, and snapshots. `BIVOUAC_KILLS` is how often.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write as _};

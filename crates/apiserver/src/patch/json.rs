@@ -4,7 +4,8 @@
 
 use serde_json::Value;
 
-use super::{PatchError, json_kind};
+use super::PatchError;
+use crate::decode::json_name;
 
 /// More operations than these are too many.
 const MAX_OPERATIONS: usize = 10_000;
@@ -43,14 +44,14 @@ fn check(operation: &Value, strict: bool) -> Result<(), PatchError> {
     match wrong {
         Some((name, value)) if strict => Err(PatchError::BadRequest(format!(
             "error decoding patch: json: cannot unmarshal {} into Go struct field jsonPatchOp.{name} of type string",
-            json_kind(value)
+            json_name(value)
         ))),
         _ => Ok(()),
     }
 }
 
 fn wrong_type(value: &Value, strict: bool, checked: &str, unchecked: &str) -> PatchError {
-    let kind = json_kind(value);
+    let kind = json_name(value);
     PatchError::BadRequest(if strict {
         format!("error decoding patch: json: cannot unmarshal {kind} into Go value of type {checked}")
     } else {

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use super::{PatchError, json_kind};
+use super::PatchError;
+use crate::decode::json_name;
 
 /// Patches an object. A patch that is not an object is refused.
 pub fn merge(mut object: Value, patch: Value) -> Result<Value, PatchError> {
@@ -13,7 +14,7 @@ pub fn merge(mut object: Value, patch: Value) -> Result<Value, PatchError> {
         (_, patch) => {
             return Err(PatchError::BadRequest(format!(
                 "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-                json_kind(&patch)
+                json_name(&patch)
             )));
         }
     }

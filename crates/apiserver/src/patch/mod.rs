@@ -9,8 +9,6 @@ mod merge;
 mod order;
 mod strategic;
 
-use serde_json::Value;
-
 pub use self::{json::json, merge::merge, strategic::strategic};
 
 /// Why a patch was refused.
@@ -28,18 +26,6 @@ pub enum PatchError {
     /// The real server answers 500 with this message and without a reason.
     #[error("{0}")]
     Failed(String),
-}
-
-/// How Go's decoder calls the kind of a value.
-fn json_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 #[cfg(test)]

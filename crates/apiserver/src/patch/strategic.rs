@@ -6,7 +6,8 @@ use std::mem::take;
 
 use serde_json::{Map, Value};
 
-use super::{PatchError, json_kind, merge::drop_nulls, order::Order};
+use super::{PatchError, merge::drop_nulls, order::Order};
+use crate::decode::json_name;
 use crate::{
     merge::wording,
     schema::{PatchStrategy, Schema, Shape},
@@ -26,7 +27,7 @@ pub fn strategic(object: Value, patch: Value, schema: Schema<'_>) -> Result<Valu
         (object, Value::Null) => Ok(object),
         (_, patch) => Err(PatchError::BadRequest(format!(
             "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            json_kind(&patch)
+            json_name(&patch)
         ))),
     }
 }
