@@ -16,7 +16,10 @@ const IDENTITIES: &str = "authentication.k8s.io";
 
 /// Finds out who asks, or for whom.
 pub fn authenticate(server: &Inner, head: &Parts) -> Result<User, Status> {
-    let user = bearer(server, &head.headers)?;
+    let user = match head.extensions.get::<User>() {
+        Some(user) => user.clone(),
+        None => bearer(server, &head.headers)?,
+    };
     match wanted(&head.headers)? {
         None => Ok(user),
         Some(other) => impersonate(server, &user, other, head),
