@@ -50,7 +50,7 @@ impl ServiceRange {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Taken {
     addresses: BTreeSet<Ipv4Addr>,
     ports: BTreeSet<u16>,
@@ -75,6 +75,11 @@ pub struct Held {
 impl Addresses {
     pub fn new(range: ServiceRange) -> Self {
         Self { range, taken: Arc::default() }
+    }
+
+    /// The same for a server whose store holds the same.
+    pub fn fork(&self) -> Self {
+        Self { range: self.range, taken: Arc::new(Mutex::new(self.lock().clone())) }
     }
 
     pub fn range(&self) -> ServiceRange {

@@ -64,6 +64,14 @@ pub struct Settings {
     pub advertised: Option<SocketAddr>,
 }
 
+/// What a fork has that its original has not.
+#[derive(Debug)]
+pub struct ForkSettings {
+    pub clock: Arc<dyn Clock>,
+    /// As in [`Settings::seed`].
+    pub seed: Option<u64>,
+}
+
 /// What all requests share.
 pub struct Inner {
     pub store: Store,
@@ -101,7 +109,7 @@ impl ApiServer {
     /// A server over a store that may hold objects already.
     pub async fn start(settings: Settings) -> Result<Self, Status> {
         let Settings { store, clock, seed, trusts_all, tokens, logs, service_range, advertised } = settings;
-        let mut random = seed.map_or_else(StdRng::from_os_rng, StdRng::seed_from_u64);
+        let mut random = seeded(seed);
         let mut key = [0; 32];
         random.fill_bytes(&mut key);
         let access = Access::new(trusts_all, tokens, kept_key(&store, key).await?);
@@ -121,6 +129,26 @@ impl ApiServer {
         let server = Self { inner: Arc::new(inner) };
         crate::bootstrap::run(&server.inner).await?;
         Ok(server)
+    }
+
+    /// A server of its own in memory that begins as this one is now. Definitions, policies and roles are not read again,
+    /// so this is quick. Nobody may be writing meanwhile: what is kept in memory has to fit what the store holds.
+    pub fn fork(&self, settings: ForkSettings) -> Self {
+        let Inner { store, access, admission, logs, addresses, advertised, customs, .. } = &*self.inner;
+        let inner = Inner {
+            store: store.fork(),
+            clock: settings.clock,
+            requests: Requests::default(),
+            access: access.fork(crate::access::index(&self.inner)),
+            admission: admission.fork(&self.inner),
+            logs: logs.clone(),
+            addresses: addresses.fork(),
+            advertised: *advertised,
+            registry: RwLock::new(self.inner.registry()),
+            customs: Mutex::new(lock(customs).clone()),
+            random: Mutex::new(seeded(settings.seed)),
+        };
+        Self { inner: Arc::new(inner) }
     }
 
     pub fn clock(&self) -> Arc<dyn Clock> {
@@ -275,6 +303,10 @@ impl Inner {
     pub fn random(&self) -> u64 {
         lock(&self.random).next_u64()
     }
+}
+
+fn seeded(seed: Option<u64>) -> StdRng {
+    seed.map_or_else(StdRng::from_os_rng, StdRng::seed_from_u64)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -62,7 +62,7 @@ pub struct Access {
     /// Whether whoever shows no token is an administrator.
     trusts_all: bool,
     tokens: BTreeMap<String, User>,
-    pub signer: tokens::Signer,
+    pub signer: Arc<tokens::Signer>,
     /// Counts the writes of roles and bindings.
     written: AtomicU64,
     /// What was true after so many writes.
@@ -77,7 +77,18 @@ impl User {
 
 impl Access {
     pub fn new(trusts_all: bool, tokens: BTreeMap<String, User>, signer: tokens::Signer) -> Self {
-        Self { trusts_all, tokens, signer, written: AtomicU64::default(), index: Mutex::default() }
+        Self { trusts_all, tokens, signer: Arc::new(signer), written: AtomicU64::default(), index: Mutex::default() }
+    }
+
+    /// The same for a server whose store holds the same.
+    pub fn fork(&self, index: Arc<Index>) -> Self {
+        Self {
+            trusts_all: self.trusts_all,
+            tokens: self.tokens.clone(),
+            signer: self.signer.clone(),
+            written: AtomicU64::default(),
+            index: Mutex::new(Some((0, index))),
+        }
     }
 
     /// After an object was written or removed.

@@ -109,6 +109,11 @@ pub async fn validate(call: &mut Call, review: &Review<'_>) -> Result<(), Status
 // === impl Admission ===
 
 impl Admission {
+    /// The same for a server whose store holds the same.
+    pub fn fork(&self, server: &Inner) -> Self {
+        Self { written: AtomicU64::default(), kept: Mutex::new(Some((0, self.registered(server)))) }
+    }
+
     /// After an object was written or removed.
     pub fn note(&self, resource: &Resource) {
         if policy::is_exempt(resource) {

@@ -172,6 +172,13 @@ impl Store {
         Ok(Self { core, _writer: Some(Arc::new(writer)) })
     }
 
+    /// A store of its own in memory that begins with what this one holds now: objects, revision and history. The
+    /// bodies are shared, so this costs some pointers for each object.
+    pub fn fork(&self) -> Self {
+        let state = self.core.read().fork();
+        Self { core: Arc::new(Core::new(state, self.core.limits, None)), _writer: None }
+    }
+
     /// The last revision that readers can see.
     pub fn revision(&self) -> u64 {
         self.core.read().visible

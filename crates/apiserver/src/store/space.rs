@@ -46,6 +46,18 @@ pub(super) enum Misfit {
 // === impl Space ===
 
 impl Space {
+    /// The same objects and history for another store, with watchers of its own.
+    pub fn fork(&self) -> Self {
+        Self {
+            live: self.live.clone(),
+            log: self.log.clone(),
+            changed: self.changed.clone(),
+            dropped: self.dropped,
+            bytes: self.bytes,
+            signal: Arc::default(),
+        }
+    }
+
     /// Judges a write by the newest state, whether or not readers may see that state yet.
     pub fn check(&self, key: &str, write: Write) -> Result<(), Misfit> {
         match (write, self.live.get(key)) {

@@ -29,6 +29,22 @@ impl Default for State {
 }
 
 impl State {
+    /// What readers can see now, for another store.
+    pub fn fork(&self) -> Self {
+        let fork = |(keyspace, space): (&Keyspace, &Space)| {
+            let mut space = space.fork();
+            space.undo_after(self.visible);
+            (keyspace.clone(), space)
+        };
+        Self {
+            head: self.visible,
+            visible: self.visible,
+            compacted: self.compacted,
+            failure: None,
+            spaces: self.spaces.iter().map(fork).collect(),
+        }
+    }
+
     pub fn space(&self, keyspace: &Keyspace) -> Option<&Space> {
         self.spaces.get(keyspace)
     }

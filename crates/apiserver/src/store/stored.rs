@@ -46,6 +46,7 @@ struct Packed {
 pub struct Pairs<'a>(&'a str);
 
 /// A version that sorts by its key, and is found by it.
+#[derive(Clone)]
 pub(super) struct ByKey(pub Stored);
 
 // === impl Keyspace ===
