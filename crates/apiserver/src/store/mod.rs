@@ -179,6 +179,11 @@ impl Store {
         Self { core: Arc::new(Core::new(state, self.core.limits, None)), _writer: None }
     }
 
+    /// Every keyspace that was ever written to.
+    pub fn keyspaces(&self) -> Vec<Keyspace> {
+        self.core.read().keyspaces()
+    }
+
     /// The last revision that readers can see.
     pub fn revision(&self) -> u64 {
         self.core.read().visible

@@ -49,6 +49,10 @@ impl State {
         self.spaces.get(keyspace)
     }
 
+    pub fn keyspaces(&self) -> Vec<Keyspace> {
+        self.spaces.keys().cloned().collect()
+    }
+
     pub fn space_mut(&mut self, keyspace: &Keyspace) -> &mut Space {
         self.spaces.entry(keyspace.clone()).or_default()
     }
