@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{
     kinds::{Object, View},
-    request::{self, Propagation, Target, Write},
+    request::{self, Propagation, Target, Told, Write},
     shelf::Key,
 };
 
@@ -58,7 +58,20 @@ impl<K: Metadata<Ty = ObjectMeta> + Serialize> Subject for K {}
 
 impl Plan {
     pub fn create<K: Subject>(&mut self, object: &K) {
-        self.writes.push(Write::Create { target: Target::of(object), body: request::body(object) });
+        self.writes.push(Write::Create { target: Target::of(object), body: request::body(object), told: None });
+    }
+
+    /// Creates a pod and tells it as an event about whoever wanted it.
+    pub fn create_pod<K: Subject>(&mut self, pod: &Pod, wanted_by: &K) {
+        let told = Told { about: Target::of(wanted_by), reason: "SuccessfulCreate", words: "Created pod: " };
+        self.writes.push(Write::Create { target: Target::of(pod), body: request::body(pod), told: Some(told) });
+    }
+
+    /// Deletes a pod and tells it as an event about whoever does not want it any more.
+    pub fn delete_pod<K: Subject>(&mut self, pod: &Pod, wanted_by: &K) {
+        self.delete(pod, Propagation::Background);
+        let name = pod.metadata.name.as_deref().unwrap_or_default();
+        self.event(wanted_by, "SuccessfulDelete", format!("Deleted pod: {name}"));
     }
 
     /// Replaces an object. Its resourceVersion says which one was meant.
@@ -73,6 +86,12 @@ impl Plan {
             body: request::body(object),
             part: Some("status"),
         });
+    }
+
+    /// Changes metadata of exactly this object, whatever else has happened to it.
+    pub fn patch_metadata<K: Subject>(&mut self, object: &K, metadata: serde_json::Value) {
+        let body = serde_json::json!({ "metadata": metadata });
+        self.writes.push(Write::Patch { target: Target::of(object), body });
     }
 
     /// Deletes exactly this object, not a later one of the same name.

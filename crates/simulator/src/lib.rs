@@ -8,15 +8,18 @@
 mod accounts;
 mod cluster;
 mod controller;
+mod jobs;
 mod kinds;
+mod labels;
 mod parts;
 mod queue;
 mod request;
 mod shelf;
+mod workload;
 
 pub use cluster::{Cluster, Settings};
 pub use controller::{Controller, Moment, Plan, Refusal};
 pub use kinds::{Object, View};
 pub use parts::Part;
-pub use request::{Propagation, Target, Write};
+pub use request::{Propagation, Target, Told, Write};
 pub use shelf::{Key, Shelf};

@@ -15,11 +15,44 @@ use crate::{controller::Refusal, shelf::Key};
 /// One change to make.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Write {
-    Create { target: Target, body: Value },
-    Update { target: Target, body: Value, part: Option<&'static str> },
-    Delete { target: Target, propagation: Propagation, grace_seconds: Option<u32> },
-    Bind { target: Target, node: String },
-    Event { about: Target, normal: bool, reason: &'static str, note: String },
+    Create {
+        target: Target,
+        body: Value,
+        told: Option<Told>,
+    },
+    Update {
+        target: Target,
+        body: Value,
+        part: Option<&'static str>,
+    },
+    /// Merges these fields into whatever the object is by now.
+    Patch {
+        target: Target,
+        body: Value,
+    },
+    Delete {
+        target: Target,
+        propagation: Propagation,
+        grace_seconds: Option<u32>,
+    },
+    Bind {
+        target: Target,
+        node: String,
+    },
+    Event {
+        about: Target,
+        normal: bool,
+        reason: &'static str,
+        note: String,
+    },
+}
+
+/// An event about whoever wanted an object. It ends with the name that the object got, which the server may choose.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Told {
+    pub about: Target,
+    pub reason: &'static str,
+    pub words: &'static str,
 }
 
 /// What happens to those that an object owns when it is deleted.
@@ -79,10 +112,24 @@ impl Write {
     /// Makes the change, as the controller of this name.
     pub async fn send(&self, server: &Speaker, manager: &str, now: Timestamp) -> Result<(), Refusal> {
         match self {
-            Self::Create { target, body } => ask(server, manager, Method::POST, &target.collection(), body).await,
+            Self::Create { target, body, told } => {
+                let made = ask(server, manager, Method::POST, &target.collection(), body).await;
+                if let (Ok(made), Some(Told { about, reason, words })) = (&made, told) {
+                    let name = made.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+                    let _ = tell(server, manager, now, about, true, reason, &format!("{words}{name}")).await;
+                }
+                made
+            }
             Self::Update { target, body, part } => {
                 let path = part.map_or_else(|| target.path(), |part| format!("{}/{part}", target.path()));
                 ask(server, manager, Method::PUT, &path, body).await
+            }
+            Self::Patch { target, body } => {
+                let mut body = body.clone();
+                if let Some(meta) = body.get_mut("metadata").and_then(Value::as_object_mut) {
+                    meta.insert("uid".to_owned(), json!(target.uid));
+                }
+                gone_is_fine(ask(server, manager, Method::PATCH, &target.path(), &body).await)
             }
             Self::Delete { target, propagation, grace_seconds } => {
                 let mut options = json!({
@@ -92,11 +139,7 @@ impl Write {
                 if let (Some(seconds), Some(fields)) = (grace_seconds, options.as_object_mut()) {
                     fields.insert("gracePeriodSeconds".to_owned(), json!(seconds));
                 }
-                match ask(server, manager, Method::DELETE, &target.path(), &options).await {
-                    // Somebody was faster, or a later object has the name: what was meant is gone.
-                    Err(refusal) if matches!(refusal.code, 404 | 409) => Ok(Value::Null),
-                    outcome => outcome,
-                }
+                gone_is_fine(ask(server, manager, Method::DELETE, &target.path(), &options).await)
             }
             Self::Bind { target, node } => {
                 let binding = json!({
@@ -115,6 +158,11 @@ impl Write {
         }
         .map(|_| ())
     }
+}
+
+/// Somebody was faster, or a later object has the name: what was meant is gone.
+fn gone_is_fine(outcome: Result<Value, Refusal>) -> Result<Value, Refusal> {
+    outcome.or_else(|refusal| if matches!(refusal.code, 404 | 409) { Ok(Value::Null) } else { Err(refusal) })
 }
 
 /// Writes an event, or counts it up if the same was told before.
