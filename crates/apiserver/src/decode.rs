@@ -172,11 +172,11 @@ pub fn fit(resource: &Resource, value: &mut Value) -> Result<Vec<String>, String
     let schema = resource.schema.schema();
     match &resource.backing {
         Backing::Builtin(_) => {
-            go::check(value, schema, "")?;
+            go::check(value, schema)?;
         }
         Backing::Custom(_) => {
             if let (Some(metadata), Some((_, schema))) = (value.get("metadata"), schema.field("metadata")) {
-                go::check(metadata, schema, "")?;
+                go::check(metadata, schema)?;
             }
         }
     }
@@ -207,43 +207,37 @@ pub fn fill(resource: &Resource, value: &mut Value) {
 
 /// Checks `apiVersion` and `kind`.
 fn identify(resource: &Resource, value: &mut Value, body: &[u8]) -> Result<(), Status> {
-    let (shown, short) = (value.to_string(), summary(body));
+    let unrecognized = |why: String| {
+        let (kind, short) = (&resource.kind, summary(body));
+        Status::bad_request(format!("the object provided is unrecognized (must be of type {kind}): {why} ({short})"))
+    };
     if !value.is_object() {
-        let found = go::json_name(value);
-        return Err(Status::bad_request(format!(
-            "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }} ({short})",
-            resource.kind
+        return Err(unrecognized(format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+            go::json_name(value)
         )));
     }
-    let (api_version, kind) = (text(value, "/apiVersion").to_owned(), text(value, "/kind").to_owned());
-    let map = as_object(value);
+    let (api_version, kind) = (text(value, "/apiVersion"), text(value, "/kind"));
+    let (no_version, no_kind) = (api_version.is_empty(), kind.is_empty());
     match &resource.backing {
-        Backing::Custom(_) => {
-            if kind.is_empty() {
-                return Err(Status::bad_request(format!(
-                    "the object provided is unrecognized (must be of type {}): Object 'Kind' is missing in '{shown}' ({short})",
-                    resource.kind
-                )));
-            }
-            if api_version.is_empty() {
-                return Err(Status::bad_request(format!(
-                    "the object provided is unrecognized (must be of type {}): Object 'apiVersion' is missing in '{shown}' ({short})",
-                    resource.kind
-                )));
-            }
-            if *api_version != *resource.api_version {
-                return Err(Status::bad_request(format!(
-                    "the API version in the data ({api_version}) does not match the expected API version ({})",
-                    resource.api_version
-                )));
-            }
+        Backing::Custom(_) if no_kind => return Err(unrecognized(format!("Object 'Kind' is missing in '{value}'"))),
+        Backing::Custom(_) if no_version => {
+            return Err(unrecognized(format!("Object 'apiVersion' is missing in '{value}'")));
         }
-        Backing::Builtin(_) => builtin_identity(resource, &api_version, &kind)?,
+        Backing::Custom(_) if *api_version != *resource.api_version => {
+            return Err(Status::bad_request(format!(
+                "the API version in the data ({api_version}) does not match the expected API version ({})",
+                resource.api_version
+            )));
+        }
+        Backing::Custom(_) => {}
+        Backing::Builtin(_) => builtin_identity(resource, api_version, kind)?,
     }
-    if kind.is_empty() {
+    let map = as_object(value);
+    if no_kind {
         map.insert("kind".into(), resource.kind.as_ref().into());
     }
-    if api_version.is_empty() {
+    if no_version {
         map.insert("apiVersion".into(), resource.api_version.as_ref().into());
     }
     Ok(())
@@ -278,12 +272,15 @@ fn internal_package(group: &str) -> &str {
 
 /// Metadata passes through one Go type in the real server, which does not write what is empty.
 fn drop_empty(metadata: &mut serde_json::Map<String, Value>) {
-    metadata.retain(|field, value| match value {
+    let stays = |field: &str, value: &Value| match value {
         Value::Null => false,
         Value::String(text) => !text.is_empty(),
         Value::Object(map) => !map.is_empty(),
         Value::Array(list) => !list.is_empty() || field == "managedFields",
         Value::Number(number) => number.as_i64() != Some(0) || field == "deletionGracePeriodSeconds",
         Value::Bool(_) => true,
-    });
+    };
+    if !metadata.iter().all(|(field, value)| stays(field, value)) {
+        metadata.retain(|field, value| stays(field, value));
+    }
 }

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! JSON as the real server reads it: numbers that are whole become integers, and a field that comes twice is noticed.
 
-use std::{cell::RefCell, collections::HashMap, fmt};
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    fmt::{self, Write},
+};
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
 /// A read document.
@@ -20,24 +24,32 @@ pub fn parse(bytes: &[u8]) -> Result<Document, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = Seed(&notes).deserialize(&mut deserializer)?;
     deserializer.end()?;
-    Ok(Document { value, duplicates: notes.into_inner().duplicates })
+    // Paths cost time, so they are only followed where something came twice.
+    let duplicates = if notes.into_inner().repeats { follow(bytes).duplicates } else { Vec::new() };
+    Ok(Document { value, duplicates })
 }
 
 /// Where each field comes in a document: its path, and a number that grows from start to end. A field that comes twice
 /// has the place of the second time.
 pub fn places(bytes: &[u8]) -> HashMap<String, usize> {
-    let notes = RefCell::new(Notes { places: Some(HashMap::new()), ..Notes::default() });
-    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let _ = Seed(&notes).deserialize(&mut deserializer);
-    notes.into_inner().places.unwrap_or_default()
+    follow(bytes).places
+}
+
+fn follow(bytes: &[u8]) -> Notes {
+    let notes = RefCell::new(Notes { follows: true, ..Notes::default() });
+    let _ = Seed(&notes).deserialize(&mut serde_json::Deserializer::from_slice(bytes));
+    notes.into_inner()
 }
 
 #[derive(Default)]
 struct Notes {
-    /// Only filled in when asked for.
-    places: Option<HashMap<String, usize>>,
-    fields: usize,
+    /// Whether any field came more than once.
+    repeats: bool,
+    /// Whether the rest is wanted.
+    follows: bool,
     path: String,
+    fields: usize,
+    places: HashMap<String, usize>,
     duplicates: Vec<String>,
 }
 
@@ -89,7 +101,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
         loop {
-            let mark = self.enter(format_args!("[{}]", list.len()));
+            let mark = self.enter("", format_args!("[{}]", list.len()));
             let item = seq.next_element_seed(Seed(self.0))?;
             self.leave(mark);
             match item {
@@ -102,15 +114,14 @@ impl<'de> Visitor<'de> for Seed<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(key) = access.next_key::<String>()? {
-            let dot = if self.0.try_borrow().map_err(A::Error::custom)?.path.is_empty() { "" } else { "." };
-            let mark = self.enter(format_args!("{dot}{key}"));
+            let mark = self.enter(".", format_args!("{key}"));
             self.mark_place();
             let value = access.next_value_seed(Seed(self.0))?;
             if map.insert(key, value).is_some() {
-                let mut notes = self.0.borrow_mut();
-                let path = notes.path.clone();
-                if !notes.duplicates.contains(&path) {
-                    notes.duplicates.push(path);
+                let notes = &mut *self.0.borrow_mut();
+                notes.repeats = true;
+                if notes.follows && !notes.duplicates.contains(&notes.path) {
+                    notes.duplicates.push(notes.path.clone());
                 }
             }
             self.leave(mark);
@@ -121,18 +132,21 @@ impl<'de> Visitor<'de> for Seed<'_> {
 
 impl Seed<'_> {
     /// Goes one step down and says how long the path was.
-    fn enter(&self, step: fmt::Arguments<'_>) -> usize {
+    fn enter(&self, between: &str, step: fmt::Arguments<'_>) -> usize {
         let mut notes = self.0.borrow_mut();
         let mark = notes.path.len();
-        let _ = fmt::Write::write_fmt(&mut notes.path, step);
+        if notes.follows {
+            let between = if mark == 0 { "" } else { between };
+            let _ = write!(notes.path, "{between}{step}");
+        }
         mark
     }
 
     fn mark_place(&self) {
         let notes = &mut *self.0.borrow_mut();
-        if let Some(places) = &mut notes.places {
+        if notes.follows {
             notes.fields += 1;
-            places.insert(notes.path.clone(), notes.fields);
+            notes.places.insert(notes.path.clone(), notes.fields);
         }
     }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The way of an object into the store: who owns what, admission, rules, checks, commit.
 
+use bytes::Bytes;
 use serde_json::Value;
 
 use crate::{
     access,
     admission::{self, Operation, Review},
+    answer::to_bytes,
     builtin::builtins,
     call::Call,
     hooks,
@@ -19,12 +21,6 @@ use crate::{
 
 /// How often a generated name is tried.
 const NAME_TRIES: usize = 8;
-
-/// What a write left behind.
-#[derive(Debug)]
-pub struct Written {
-    pub object: Value,
-}
 
 /// Fills in `managedFields` for a write that is not an apply.
 pub fn manage(call: &Call, live: Option<&Value>, new: Value, subresource: &str) -> Value {
@@ -50,8 +46,8 @@ pub fn reset_fields(resource: &Resource, subresource: &str) -> Set<'static> {
     }
 }
 
-/// Creates an object. It has its managers already.
-pub async fn create(call: &mut Call, mut object: Value) -> Result<Written, Status> {
+/// Creates an object, which has its managers already. The answer is what a reader would be given.
+pub async fn create(call: &mut Call, mut object: Value) -> Result<Bytes, Status> {
     let resource = call.resource.clone();
     if resource.custom().is_some_and(|custom| custom.terminating) {
         let why = "create not allowed while custom resource definition is terminating";
@@ -98,19 +94,19 @@ pub async fn create(call: &mut Call, mut object: Value) -> Result<Written, Statu
             if call.server.store.get(&resource.keyspace, &key).is_some() {
                 return Err(exists(call, &key, &name));
             }
-            return Ok(Written { object });
+            return Ok(to_bytes(&object));
         }
         let key = resource.key(&namespace, &name);
         let outcome = call
             .server
             .store
-            .commit(&resource.keyspace, &key, Write::Create, |revision| resource.draft(&object, revision))
+            .commit(&resource.keyspace, &key, Write::Create, |revision| resource.draft(&mut object, revision))
             .await;
         match outcome {
             Ok(stored) => {
                 held.keep();
                 hooks::written(call, None, Some(&stored)).await?;
-                return Ok(Written { object: resource.read(&stored) });
+                return Ok(resource.present(&stored));
             }
             Err(CommitError::Exists) if template.is_some() && tries < NAME_TRIES => tries += 1,
             Err(CommitError::Exists) => return Err(exists(call, &key, &name)),
@@ -221,6 +217,27 @@ fn refuse(resource: &Resource, object: &Value, errors: &[crate::field::Error]) -
     Err(Status::invalid(stored.unwrap_or(&resource.group), kind, object.name(), errors))
 }
 
+/// Replaces the object of a call by what `change` makes of it, again as long as others write in between. The answer is
+/// what a reader would be given, or nothing if there is no such object.
+pub async fn replace_with(
+    call: &mut Call,
+    subresource: &str,
+    tries: usize,
+    mut change: impl FnMut(&mut Call, &Value) -> Result<Value, Status>,
+) -> Result<Option<Bytes>, Status> {
+    for _ in 0..tries {
+        let Some(stored) = call.server.store.get(&call.resource.keyspace, &call.key()) else { return Ok(None) };
+        let old = call.resource.read(&stored);
+        let new = change(call, &old)?;
+        match replace(call, &stored, &old, new, subresource).await {
+            Ok(written) => return Ok(Some(written)),
+            Err(Outcome::Refused(status)) => return Err(status),
+            Err(Outcome::Raced) => {}
+        }
+    }
+    Err(Status::modified(&call.resource.group, &call.resource.plural, call.name()))
+}
+
 /// Replaces an object. `new` has its managers already; `stored` is what it replaces.
 pub async fn replace(
     call: &mut Call,
@@ -228,7 +245,7 @@ pub async fn replace(
     old: &Value,
     mut new: Value,
     subresource: &str,
-) -> Result<Written, Outcome> {
+) -> Result<Bytes, Outcome> {
     let resource = call.resource.clone();
     let (namespace, name) = (old.namespace().to_owned(), old.name().to_owned());
     let mut review = Review {
@@ -256,26 +273,26 @@ pub async fn replace(
     new.set_meta("resourceVersion", text(old, "/metadata/resourceVersion"));
     merge::keep_times(&mut new, old);
     if call.options.is_dry_run() {
-        return Ok(Written { object: new });
+        return Ok(to_bytes(&new));
     }
     let goes = new.is_going() && new.finalizers().is_empty() && grace(&new) == 0 && hooks::may_go(&resource, &new);
     if new == *old && !goes {
-        return Ok(Written { object: new });
+        return Ok(to_bytes(&new));
     }
     let write = if goes { Write::Delete(stored.revision()) } else { Write::Update(stored.revision()) };
     let key = resource.key(&namespace, &name);
-    let outcome = {
+    let draft = |revision| match goes {
         // Whoever watches sees an object go as it was stored, not as the last write would have left it.
-        let last = if goes { old } else { &new };
-        call.server.store.commit(&resource.keyspace, &key, write, |revision| resource.draft(last, revision)).await
+        true => resource.draft(&mut old.clone(), revision),
+        false => resource.draft(&mut new, revision),
     };
+    let outcome = call.server.store.commit(&resource.keyspace, &key, write, draft).await;
     match outcome {
         Ok(now) => {
             held.keep();
             hooks::written(call, Some(stored), (!goes).then_some(&now)).await?;
             // The answer to the write that let an object go shows it as it was before.
-            let object = if goes { new } else { resource.read(&now) };
-            Ok(Written { object })
+            Ok(if goes { to_bytes(&new) } else { resource.present(&now) })
         }
         Err(CommitError::Changed(_) | CommitError::Absent) => Err(Outcome::Raced),
         Err(error) => Err(commit_error(call, &name, &error).into()),
@@ -362,11 +379,11 @@ fn prepare_update(call: &Call, new: &mut Value, old: &Value, subresource: &str) 
 fn count_generation(resource: &Resource, new: &mut Value, old: &Value, subresource: &str) {
     let counts = match &resource.backing {
         Backing::Builtin(rules) => {
-            let annotations = |object: &Value| object.pointer("/metadata/annotations").cloned();
             rules.generation
                 && subresource != "status"
                 && (changed(new, old, &["metadata", "status"])
-                    || (rules.counts_annotations && annotations(new) != annotations(old)))
+                    || (rules.counts_annotations
+                        && new.pointer("/metadata/annotations") != old.pointer("/metadata/annotations")))
         }
         Backing::Custom(custom) if custom.has_status => {
             subresource != "status" && changed(new, old, &["metadata", "status"])
@@ -380,14 +397,10 @@ fn count_generation(resource: &Resource, new: &mut Value, old: &Value, subresour
 
 /// Whether two objects differ in anything but these fields.
 fn changed(new: &Value, old: &Value, but: &[&str]) -> bool {
-    let part = |value: &Value| {
-        let fields = value.as_object().into_iter().flatten();
-        fields
-            .filter(|(key, _)| !but.contains(&key.as_str()))
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect::<Vec<_>>()
-    };
-    part(new) != part(old)
+    fn part<'a>(value: &'a Value, but: &'a [&str]) -> impl Iterator<Item = (&'a String, &'a Value)> {
+        value.as_object().into_iter().flatten().filter(|(key, _)| !but.contains(&key.as_str()))
+    }
+    !part(new, but).eq(part(old, but))
 }
 
 fn check_update(call: &Call, new: &Value, old: &Value, subresource: &str) -> Result<(), Status> {

@@ -8,6 +8,7 @@ use crate::{
     call::Call,
     object::{Object, as_object, child_object, text},
     status::Status,
+    store::Keyspace,
 };
 
 const MOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -54,7 +55,8 @@ pub fn validate(call: &Call, review: &Review<'_>) -> Result<(), Status> {
     if pod.annotation(MIRROR).is_some() {
         return mirror(pod).map_or(Ok(()), |why| Err(review.forbidden(call, why)));
     }
-    if look(&call.server, "", "serviceaccounts", &format!("{}/{name}", review.namespace)).is_none() {
+    let key = format!("{}/{name}", review.namespace);
+    if call.server.store.get(&Keyspace::new("", "serviceaccounts"), &key).is_none() {
         return Err(absent(call, review, name));
     }
     Ok(())

@@ -181,8 +181,8 @@ pub fn list(server: &Inner, group: &str, plural: &str, namespace: Option<&str>) 
 /// The same, of those objects only that contain a text. Looking for a text is much faster than reading JSON.
 fn list_with(server: &Inner, group: &str, plural: &str, namespace: Option<&str>, part: &str) -> Vec<Value> {
     let range = Range { namespace, ..Range::default() };
-    let contains = |body: &[u8]| part.is_empty() || body.windows(part.len()).any(|some| some == part.as_bytes());
-    let page = server.store.range(&Keyspace::new(group, plural), &range, |stored| contains(stored.body()));
+    let part = memchr::memmem::Finder::new(part);
+    let page = server.store.range(&Keyspace::new(group, plural), &range, |stored| part.find(stored.body()).is_some());
     let items = page.map(|page| page.items).unwrap_or_default();
     items.iter().filter_map(|stored| serde_json::from_slice(stored.body()).ok()).collect()
 }

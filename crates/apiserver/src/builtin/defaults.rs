@@ -44,13 +44,13 @@ fn complete_value(builtins: &Builtins, schema: Schema<'_>, value: &mut Value) {
 
 fn complete_struct(builtins: &Builtins, schema: Schema<'_>, fields: &mut Map<String, Value>) {
     let rules = builtins.rules.get(&schema.id());
-    fields.retain(|name, value| {
-        let Some((_, schema)) = schema.field(name) else { return true };
-        !is_zero(value)
-            || keeps_zero(schema.shape(), value, || {
-                rules.is_some_and(|rules| rules.zero.iter().any(|it| **it == **name))
-            })
-    });
+    // Most structs have nothing to drop.
+    if fields.values().any(is_zero) {
+        fields.retain(|name, value| {
+            let Some((_, schema)) = schema.field(name).filter(|_| is_zero(value)) else { return true };
+            keeps_zero(schema.shape(), value, || rules.is_some_and(|rules| rules.zero.iter().any(|it| **it == **name)))
+        });
+    }
     conditional::fields(schema.ty().name.as_deref().unwrap_or_default(), fields);
     for (name, default) in rules.into_iter().flat_map(|rules| &rules.fill) {
         if !fields.contains_key(&**name) {

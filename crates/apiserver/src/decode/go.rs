@@ -1,17 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Values that do not fit the types of built-in kinds, and how the real server, a Go program, words that.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use crate::schema::{Schema, Shape};
 
 /// The first value of the wrong type, in Go's words.
-pub fn check(value: &Value, schema: Schema<'_>, path: &str) -> Result<(), String> {
-    walk(value, schema, "", path)
+pub fn check(value: &Value, schema: Schema<'_>) -> Result<(), String> {
+    walk(value, schema, "", Path(None))
+}
+
+/// The fields on the way to a value. It is only spelled out when something is wrong.
+#[derive(Clone, Copy)]
+struct Path<'a>(Option<(&'a Path<'a>, &'a str)>);
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some((Path(None), field)) => f.write_str(field),
+            Some((above, field)) => write!(f, "{above}.{field}"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// `owner` is the Go struct that the value is a field of.
-fn walk(value: &Value, schema: Schema<'_>, owner: &str, path: &str) -> Result<(), String> {
+fn walk(value: &Value, schema: Schema<'_>, owner: &str, path: Path<'_>) -> Result<(), String> {
     if value.is_null() {
         return Ok(());
     }
@@ -33,7 +49,7 @@ fn walk(value: &Value, schema: Schema<'_>, owner: &str, path: &str) -> Result<()
         (Shape::Struct(of), Value::Object(map)) => {
             let owner = short(schema.ty().name.as_deref().unwrap_or_default());
             map.iter().try_for_each(|(key, value)| match of.fields.get(key.as_str()) {
-                Some(field) => walk(value, schema.at(field.of), owner, &join(path, key)),
+                Some(field) => walk(value, schema.at(field.of), owner, Path(Some((&path, key)))),
                 None => Ok(()),
             })
         }
@@ -42,7 +58,7 @@ fn walk(value: &Value, schema: Schema<'_>, owner: &str, path: &str) -> Result<()
 }
 
 /// Types that decode themselves: times and quantities, whose errors are their own.
-fn special(value: &Value, schema: Schema<'_>, owner: &str, path: &str) -> Option<Result<(), String>> {
+fn special(value: &Value, schema: Schema<'_>, owner: &str, path: Path<'_>) -> Option<Result<(), String>> {
     let name = short(schema.ty().name.as_deref()?);
     match (name, value) {
         ("Time" | "MicroTime", Value::String(text)) => {
@@ -74,7 +90,7 @@ fn integer(
     format: Option<&str>,
     schema: Schema<'_>,
     owner: &str,
-    path: &str,
+    path: Path<'_>,
 ) -> Result<(), String> {
     let fits = match number.as_i64() {
         Some(number) => format != Some("int32") || i32::try_from(number).is_ok(),
@@ -83,7 +99,7 @@ fn integer(
     if fits { Ok(()) } else { Err(cannot(&format!("number {number}"), owner, path, &type_name(schema))) }
 }
 
-fn cannot(found: &str, owner: &str, path: &str, wanted: &str) -> String {
+fn cannot(found: &str, owner: &str, path: Path<'_>, wanted: &str) -> String {
     format!("json: cannot unmarshal {found} into Go struct field {owner}.{path} of type {wanted}")
 }
 
@@ -130,10 +146,6 @@ fn qualified(name: &str) -> String {
         (Some(name), Some(package)) => format!("{package}.{name}"),
         _ => name.to_owned(),
     }
-}
-
-fn join(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
 /// A syntax error in the words of Go's decoder, as far as they can be told from ours.

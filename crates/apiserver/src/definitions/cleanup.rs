@@ -58,13 +58,15 @@ pub async fn run(server: &Inner, resource: &Resource, name: &str) -> Result<(), 
 /// Removes a definition that nothing holds any more.
 async fn remove(server: &Inner, resource: &Resource, name: &str) -> Result<(), Status> {
     let Some(stored) = server.store.get(&resource.keyspace, name) else { return Ok(()) };
-    let definition = resource.read(&stored);
+    let mut definition = resource.read(&stored);
     if !definition.finalizers().is_empty() {
         return Ok(());
     }
     let write = Write::Delete(stored.revision());
-    let outcome =
-        server.store.commit(&resource.keyspace, name, write, |revision| resource.draft(&definition, revision)).await;
+    let outcome = server
+        .store
+        .commit(&resource.keyspace, name, write, |revision| resource.draft(&mut definition, revision))
+        .await;
     match outcome {
         Ok(_) => Box::pin(super::written(server, resource, Some(&stored), None)).await,
         // Somebody else was quicker, or wrote a finalizer: they will see to it.

@@ -97,9 +97,10 @@ async fn change(
         if new == live {
             return Ok(Some(live));
         }
-        let new = manage(server, resource, &live, new);
+        let mut new = manage(server, resource, &live, new);
         let write = Write::Update(stored.revision());
-        match server.store.commit(&resource.keyspace, name, write, |revision| resource.draft(&new, revision)).await {
+        match server.store.commit(&resource.keyspace, name, write, |revision| resource.draft(&mut new, revision)).await
+        {
             Ok(stored) => return Ok(Some(resource.read(&stored))),
             Err(CommitError::Changed(_)) => {}
             Err(CommitError::Absent) => return Ok(None),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Between an object as a version shows it and the object as it is stored.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -65,38 +67,30 @@ impl Resource {
     }
 
     /// The object as the store keeps it. `revision` becomes its resourceVersion.
-    pub fn draft(&self, object: &Value, revision: u64) -> Draft {
-        let mut object = object.clone();
+    pub fn draft(&self, object: &mut Value, revision: u64) -> Draft {
         object.set_meta("resourceVersion", revision.to_string());
-        if self.storage_api_version() != &*self.api_version {
-            as_object(&mut object).insert("apiVersion".into(), self.storage_api_version().into());
-            if let Backing::Builtin(rules) = &self.backing {
-                (rules.to_stored)(&mut object);
-            }
+        let storage = self.storage_api_version();
+        if storage == &*self.api_version {
+            return Draft { tags: self.tags(object), body: write(&self.head, object) };
         }
-        let head = match self.storage_api_version() {
-            same if same == &*self.api_version => self.head.clone(),
-            other => head(other, &self.kind),
-        };
-        Draft { tags: self.tags(&object), body: write(&head, &object) }
+        let mut stored = object.clone();
+        as_object(&mut stored).insert("apiVersion".into(), storage.into());
+        if let Backing::Builtin(rules) = &self.backing {
+            (rules.to_stored)(&mut stored);
+        }
+        Draft { tags: self.tags(&stored), body: write(&head(storage, &self.kind), &stored) }
     }
 
     fn tags(&self, object: &Value) -> Tags {
-        match &self.backing {
+        let fields: Vec<(&str, Cow<'_, str>)> = match &self.backing {
             Backing::Builtin(rules) => {
-                let fields: Vec<(&str, String)> =
-                    rules.fields.iter().map(|(name, pointer)| (*name, plain(object.pointer(pointer)))).collect();
-                Tags::new(object.labels(), fields.iter().map(|(name, value)| (*name, value.as_str())))
+                rules.fields.iter().map(|(name, at)| (*name, plain(object.pointer(at)))).collect()
             }
             Backing::Custom(custom) => {
-                let fields: Vec<(&str, String)> = custom
-                    .selectable
-                    .iter()
-                    .map(|(name, pointer)| (name.as_str(), plain(object.pointer(pointer))))
-                    .collect();
-                Tags::new(object.labels(), fields.iter().map(|(name, value)| (*name, value.as_str())))
+                custom.selectable.iter().map(|(name, at)| (name.as_str(), plain(object.pointer(at)))).collect()
             }
-        }
+        };
+        Tags::new(object.labels(), fields.iter().map(|(name, value)| (*name, &**value)))
     }
 
     /// Whether a selector may ask for the field.
@@ -125,7 +119,9 @@ pub fn head(api_version: &str, kind: &str) -> Vec<u8> {
 
 /// Writes an object behind its head.
 fn write(head: &[u8], object: &Value) -> Vec<u8> {
-    let mut body = head.to_vec();
+    // Room for most objects: growing means copying.
+    let mut body = Vec::with_capacity(4096);
+    body.extend_from_slice(head);
     for (key, value) in object.as_object().into_iter().flatten() {
         if key != "apiVersion" && key != "kind" {
             body.push(b',');
@@ -140,10 +136,10 @@ fn write(head: &[u8], object: &Value) -> Vec<u8> {
 }
 
 /// A scalar as a selector compares it.
-fn plain(value: Option<&Value>) -> String {
+fn plain(value: Option<&Value>) -> Cow<'_, str> {
     match value {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Null) | None => String::new(),
-        Some(other) => other.to_string(),
+        Some(Value::String(text)) => text.into(),
+        Some(Value::Null) | None => "".into(),
+        Some(other) => other.to_string().into(),
     }
 }

@@ -1,58 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Dropping the fields that a kind does not have, and naming them.
 
+use std::fmt::Write;
+
 use serde_json::Value;
 
-use super::{Schema, Shape, Struct};
+use super::{Schema, Shape};
 
 /// Drops unknown fields below `value`. Their paths are the answer, in the order in which the real server names them.
 pub fn prune(value: &mut Value, schema: Schema<'_>) -> Vec<String> {
-    let mut unknown = Vec::new();
-    walk(value, schema, "", &mut unknown);
-    unknown
+    let mut walk = Walk::default();
+    walk.value(value, schema);
+    walk.unknown
 }
 
-fn walk(value: &mut Value, schema: Schema<'_>, path: &str, unknown: &mut Vec<String>) {
-    match (value, schema.shape()) {
-        (Value::Object(map), Shape::Struct(of)) => {
-            if !of.open {
-                map.retain(|key, _| {
-                    let known = of.fields.contains_key(key.as_str()) || fault!(PruningOff);
-                    if !known {
-                        unknown.push(below(path, key));
+#[derive(Default)]
+struct Walk {
+    /// Where the walk is. One text for all of it: most objects have nothing unknown to name.
+    path: String,
+    unknown: Vec<String>,
+}
+
+impl Walk {
+    fn value(&mut self, value: &mut Value, schema: Schema<'_>) {
+        match (value, schema.shape()) {
+            (Value::Object(map), Shape::Struct(of)) => {
+                let known = |key: &str| of.fields.contains_key(key) || fault!(PruningOff);
+                if !of.open && !map.keys().all(|key| known(key)) {
+                    self.unknown.extend(map.keys().filter(|key| !known(key)).map(|key| below(&self.path, key)));
+                    map.retain(|key, _| known(key));
+                }
+                for (key, value) in map.iter_mut().filter(|(_, value)| value.is_object() || value.is_array()) {
+                    if let Some(field) = of.fields.get(key.as_str()) {
+                        self.field(key, value, schema.at(field.of));
                     }
-                    known
-                });
+                }
             }
-            fields(map, of, schema, path, unknown);
-        }
-        (Value::Object(map), Shape::Map { values, .. }) => {
-            for (key, value) in map {
-                walk(value, schema.at(*values), &below(path, key), unknown);
+            (Value::Object(map), Shape::Map { values, .. }) => {
+                for (key, value) in map.iter_mut().filter(|(_, value)| value.is_object() || value.is_array()) {
+                    self.field(key, value, schema.at(*values));
+                }
             }
-        }
-        (Value::Array(list), Shape::List(of)) => {
-            for (index, item) in list.iter_mut().enumerate() {
-                walk(item, schema.at(of.items), &format!("{path}[{index}]"), unknown);
+            (Value::Array(list), Shape::List(of)) => {
+                for (index, item) in list.iter_mut().enumerate() {
+                    let mark = self.path.len();
+                    // Writing to memory cannot fail.
+                    let _ = write!(self.path, "[{index}]");
+                    self.value(item, schema.at(of.items));
+                    self.path.truncate(mark);
+                }
             }
+            _ => {}
         }
-        _ => {}
     }
-}
 
-fn fields(
-    map: &mut serde_json::Map<String, Value>,
-    of: &Struct,
-    schema: Schema<'_>,
-    path: &str,
-    unknown: &mut Vec<String>,
-) {
-    for (key, value) in map {
-        if (value.is_object() || value.is_array())
-            && let Some(field) = of.fields.get(key.as_str())
-        {
-            walk(value, schema.at(field.of), &below(path, key), unknown);
+    fn field(&mut self, key: &str, value: &mut Value, schema: Schema<'_>) {
+        let mark = self.path.len();
+        if mark > 0 {
+            self.path.push('.');
         }
+        self.path.push_str(key);
+        self.value(value, schema);
+        self.path.truncate(mark);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
-use std::fmt;
+use std::fmt::{self, Write};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -92,9 +92,8 @@ impl Tags {
 fn pack<'a>(text: &mut String, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) {
     for (name, value) in pairs {
         for word in [name, value] {
-            text.push_str(&word.len().to_string());
-            text.push(':');
-            text.push_str(word);
+            // Writing to memory cannot fail.
+            let _ = write!(text, "{}:{word}", word.len());
         }
     }
 }

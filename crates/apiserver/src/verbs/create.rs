@@ -4,15 +4,7 @@
 use bytes::Bytes;
 use http::StatusCode;
 
-use crate::{
-    answer::{Answer, to_bytes},
-    call::Call,
-    decode,
-    object::Object,
-    status::Status,
-    verbs::review,
-    write,
-};
+use crate::{answer::Answer, call::Call, decode, object::Object, status::Status, verbs::review, write};
 
 pub async fn run(call: &mut Call, body: &Bytes) -> Result<Answer, Status> {
     if call.resource.group.is_empty() && &*call.resource.plural == "bindings" {
@@ -30,8 +22,8 @@ pub async fn run(call: &mut Call, body: &Bytes) -> Result<Answer, Status> {
     }
     match_namespace(call, &mut object)?;
     let object = write::manage(call, None, object, "");
-    let written = write::create(call, object).await?;
-    Ok(Answer::Object { code: StatusCode::CREATED, resource: call.resource.clone(), body: to_bytes(&written.object) })
+    let body = write::create(call, object).await?;
+    Ok(Answer::Object { code: StatusCode::CREATED, resource: call.resource.clone(), body })
 }
 
 /// The object lives where the request says.

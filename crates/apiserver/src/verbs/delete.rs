@@ -210,7 +210,7 @@ async fn step(call: &mut Call, key: &str, stored: &Stored, old: Value, wish: &Wi
         if call.options.is_dry_run() {
             return Ok(if held { Fate::Going(new) } else { Fate::Gone(new) });
         }
-        let now = commit(call, key, Write::Update(revision), &new).await?;
+        let now = commit(call, key, Write::Update(revision), &mut new).await?;
         let _ = hooks::written(call, Some(stored), Some(&now)).await;
         if held {
             return Ok(Fate::Going(resource.read(&now)));
@@ -220,12 +220,12 @@ async fn step(call: &mut Call, key: &str, stored: &Stored, old: Value, wish: &Wi
     if call.options.is_dry_run() {
         return Ok(Fate::Gone(new));
     }
-    let gone = commit(call, key, Write::Delete(revision), &new).await?;
+    let gone = commit(call, key, Write::Delete(revision), &mut new).await?;
     let _ = hooks::written(call, Some(stored), None).await;
     Ok(Fate::Gone(resource.read(&gone)))
 }
 
-async fn commit(call: &Call, key: &str, write: Write, object: &Value) -> Result<Stored, CommitError> {
+async fn commit(call: &Call, key: &str, write: Write, object: &mut Value) -> Result<Stored, CommitError> {
     let resource = &call.resource;
     call.server.store.commit(&resource.keyspace, key, write, |revision| resource.draft(object, revision)).await
 }
@@ -247,12 +247,12 @@ async fn shorten(call: &mut Call, key: &str, stored: &Stored, old: Value, wish: 
     if call.options.is_dry_run() {
         return Ok(if goes { Fate::Gone(new) } else { Fate::Going(new) });
     }
-    let now = commit(call, key, Write::Update(stored.revision()), &new).await?;
+    let now = commit(call, key, Write::Update(stored.revision()), &mut new).await?;
     if !goes {
         let _ = hooks::written(call, Some(stored), Some(&now)).await;
         return Ok(Fate::Going(resource.read(&now)));
     }
-    let gone = commit(call, key, Write::Delete(now.revision()), &new).await?;
+    let gone = commit(call, key, Write::Delete(now.revision()), &mut new).await?;
     let _ = hooks::written(call, Some(stored), None).await;
     Ok(Fate::Gone(resource.read(&gone)))
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::update::{check_version, match_name};
 use crate::{
-    answer::{Answer, to_bytes},
+    answer::Answer,
     call::Call,
     decode,
     field::Error,
@@ -16,7 +16,7 @@ use crate::{
     patch::{self, PatchError},
     request::options::{FieldValidation, refuse},
     status::Status,
-    write::{self, Outcome},
+    write,
 };
 
 /// How often a patch is tried against others that write at the same time.
@@ -38,16 +38,8 @@ pub async fn run(call: &mut Call, body: &Bytes) -> Result<Answer, Status> {
 pub async fn part(call: &mut Call, body: &Bytes, subresource: &str) -> Result<Answer, Status> {
     let change = read(call, body)?;
     check_options(call, &change)?;
-    for _ in 0..TRIES {
-        let stored = call.server.store.get(&call.resource.keyspace, &call.key());
-        let Some(stored) = stored else {
-            return match change {
-                Change::Apply(config) if subresource.is_empty() => create_by_apply(call, config).await,
-                _ => Err(call.not_found()),
-            };
-        };
-        let old = call.resource.read(&stored);
-        let new = change_object(call, &old, &change, subresource)?;
+    let patched = |call: &mut Call, old: &Value| {
+        let new = change_object(call, old, &change, subresource)?;
         match_name(call, &new)?;
         // A patch may carry a condition: the version that it is meant for.
         let version = new.meta_str("resourceVersion");
@@ -55,16 +47,13 @@ pub async fn part(call: &mut Call, body: &Bytes, subresource: &str) -> Result<An
             check_version(version)?;
             return Err(Status::modified(&call.resource.group, &call.resource.plural, call.name()));
         }
-        match write::replace(call, &stored, &old, new, subresource).await {
-            Ok(written) => {
-                let body = to_bytes(&written.object);
-                return Ok(Answer::Object { code: StatusCode::OK, resource: call.resource.clone(), body });
-            }
-            Err(Outcome::Refused(status)) => return Err(status),
-            Err(Outcome::Raced) => {}
-        }
+        Ok(new)
+    };
+    match (write::replace_with(call, subresource, TRIES, patched).await?, change) {
+        (Some(body), _) => Ok(Answer::Object { code: StatusCode::OK, resource: call.resource.clone(), body }),
+        (None, Change::Apply(config)) if subresource.is_empty() => create_by_apply(call, config).await,
+        (None, _) => Err(call.not_found()),
     }
-    Err(Status::modified(&call.resource.group, &call.resource.plural, call.name()))
 }
 
 pub fn read(call: &Call, body: &Bytes) -> Result<Change, Status> {
@@ -121,7 +110,7 @@ fn change_object(call: &mut Call, old: &Value, change: &Change, subresource: &st
         _ => new.to_string(),
     };
     let unfit = |why: String| {
-        let error = Error::invalid("patch", shown.clone(), why);
+        let error = Error::invalid("patch", shown.as_str(), why);
         Status::invalid("", "", "", &[error])
     };
     let unknown = decode::fit(&resource, &mut new).map_err(&unfit)?;
@@ -192,6 +181,6 @@ async fn create_by_apply(call: &mut Call, config: Value) -> Result<Answer, Statu
     }
     new.meta_mut().remove("resourceVersion");
     match_name(call, &new)?;
-    let written = write::create(call, new).await?;
-    Ok(Answer::Object { code: StatusCode::CREATED, resource: call.resource.clone(), body: to_bytes(&written.object) })
+    let body = write::create(call, new).await?;
+    Ok(Answer::Object { code: StatusCode::CREATED, resource: call.resource.clone(), body })
 }

@@ -23,7 +23,7 @@ use crate::{
     request::selector::labels_text,
     schema::TypeId,
     status::Status,
-    write::{self, Outcome},
+    write,
 };
 
 const TRIES: usize = 5;
@@ -42,16 +42,14 @@ pub async fn run(call: &mut Call, body: &Bytes) -> Result<Answer, Status> {
     if let Some(change) = &change {
         patch::check_options(call, change)?;
     }
-    for _ in 0..TRIES {
-        let stored = call.server.store.get(&call.resource.keyspace, &call.key()).ok_or_else(|| call.not_found())?;
-        let old = call.resource.read(&stored);
+    let scaled = |call: &mut Call, old: &Value| {
         let replicas = managers::Replicas { version: &call.resource.api_version, pointer: &paths.spec };
-        let mut before = of(&old, &paths);
-        before.set_meta("managedFields", replicas.to_scale(&old));
+        let mut before = of(old, &paths);
+        before.set_meta("managedFields", replicas.to_scale(old));
         let after = match &change {
             Some(Change::Apply(config)) => apply(call, &before, config)?,
             Some(change) => {
-                let after = patch::changed(call, &of(&old, &paths), change)?;
+                let after = patch::changed(call, &of(old, &paths), change)?;
                 // A patch without the number cannot make one up.
                 let known = old.pointer(&paths.spec).or_else(|| after.pointer("/spec/replicas"));
                 if known.is_none() && call.resource.custom().is_some() {
@@ -62,7 +60,7 @@ pub async fn run(call: &mut Call, body: &Bytes) -> Result<Answer, Status> {
             }
             None => {
                 let wanted = decode::read(&call.headers, body, "Scale")?.value;
-                check_condition(call, &wanted, &old).or_else(|status| {
+                check_condition(call, &wanted, old).or_else(|status| {
                     // An update of the scale needs no version.
                     if wanted.meta_str("resourceVersion").is_empty() { Ok(()) } else { Err(status) }
                 })?;
@@ -73,19 +71,16 @@ pub async fn run(call: &mut Call, body: &Bytes) -> Result<Answer, Status> {
         check(call, &after, &paths)?;
         let mut new = old.clone();
         put(&mut new, &paths.spec, number(&after, "/spec/replicas").into());
-        let managers = replicas.to_object(&old, &after);
+        let managers = replicas.to_object(old, &after);
         if managers.is_empty() {
             new.meta_mut().remove("managedFields");
         } else {
             new.set_meta("managedFields", managers);
         }
-        match write::replace(call, &stored, &old, new, "scale").await {
-            Ok(written) => return Ok(answer(&of(&written.object, &paths))),
-            Err(Outcome::Refused(status)) => return Err(status),
-            Err(Outcome::Raced) => {}
-        }
-    }
-    Err(Status::modified(&call.resource.group, &call.resource.plural, call.name()))
+        Ok(new)
+    };
+    let written = write::replace_with(call, "scale", TRIES, scaled).await?.ok_or_else(|| call.not_found())?;
+    Ok(answer(&of(&serde_json::from_slice(&written).unwrap_or_default(), &paths)))
 }
 
 fn answer(scale: &Value) -> Answer {

@@ -7,14 +7,7 @@ use serde_json::Value;
 
 use super::create::match_namespace;
 use crate::{
-    answer::{Answer, to_bytes},
-    call::Call,
-    decode,
-    field::Error,
-    object::Object,
-    registry::Backing,
-    status::Status,
-    write::{self, Outcome},
+    answer::Answer, call::Call, decode, field::Error, object::Object, registry::Backing, status::Status, write,
 };
 
 /// How often a write without a condition is tried against others that write at the same time.
@@ -31,23 +24,14 @@ pub async fn part(call: &mut Call, body: &Bytes, subresource: &str) -> Result<An
     let mut object = decode::object(&call.resource.clone(), read, call.options.field_validation(), &mut call.warnings)?;
     match_name(call, &object)?;
     match_namespace(call, &mut object)?;
-    for _ in 0..TRIES {
-        let Some(stored) = call.server.store.get(&call.resource.keyspace, &call.key()) else {
-            return create_instead(call, object).await;
-        };
-        let old = call.resource.read(&stored);
-        check_condition(call, &object, &old)?;
-        let new = write::manage(call, Some(&old), object.clone(), subresource);
-        match write::replace(call, &stored, &old, new, subresource).await {
-            Ok(written) => {
-                let body = to_bytes(&written.object);
-                return Ok(Answer::Object { code: StatusCode::OK, resource: call.resource.clone(), body });
-            }
-            Err(Outcome::Refused(status)) => return Err(status),
-            Err(Outcome::Raced) => {}
-        }
+    let change = |call: &mut Call, old: &Value| {
+        check_condition(call, &object, old)?;
+        Ok(write::manage(call, Some(old), object.clone(), subresource))
+    };
+    match write::replace_with(call, subresource, TRIES, change).await? {
+        Some(body) => Ok(Answer::Object { code: StatusCode::OK, resource: call.resource.clone(), body }),
+        None => create_instead(call, object).await,
     }
-    Err(Status::modified(&call.resource.group, &call.resource.plural, call.name()))
 }
 
 async fn create_instead(call: &mut Call, object: Value) -> Result<Answer, Status> {
@@ -56,8 +40,8 @@ async fn create_instead(call: &mut Call, object: Value) -> Result<Answer, Status
         return Err(call.not_found());
     }
     let object = write::manage(call, None, object, "");
-    let written = write::create(call, object).await?;
-    Ok(Answer::Object { code: StatusCode::CREATED, resource: call.resource.clone(), body: to_bytes(&written.object) })
+    let body = write::create(call, object).await?;
+    Ok(Answer::Object { code: StatusCode::CREATED, resource: call.resource.clone(), body })
 }
 
 /// The object has the name that the path says.

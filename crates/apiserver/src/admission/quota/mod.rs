@@ -161,12 +161,12 @@ async fn write(call: &Call, stored: &Stored, quota: &Value, used: &Amounts) -> R
         now: &now,
         reset: &reset,
     };
-    let new = merge::update(Some(quota), new, &by);
+    let mut new = merge::update(Some(quota), new, &by);
     let outcome = call
         .server
         .store
         .commit(&resource.keyspace, stored.key(), Write::Update(stored.revision()), |revision| {
-            resource.draft(&new, revision)
+            resource.draft(&mut new, revision)
         })
         .await;
     match outcome {

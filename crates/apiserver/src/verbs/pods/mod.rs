@@ -39,7 +39,7 @@ async fn change(
         match call
             .server
             .store
-            .commit(&resource.keyspace, key, write, |revision| resource.draft(&object, revision))
+            .commit(&resource.keyspace, key, write, |revision| resource.draft(&mut object, revision))
             .await
         {
             Ok(_) => return Ok(()),
