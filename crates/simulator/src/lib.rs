@@ -8,11 +8,13 @@
 mod accounts;
 mod cluster;
 mod controller;
+mod deployments;
 mod jobs;
 mod kinds;
 mod labels;
 mod parts;
 mod queue;
+mod replica_sets;
 mod request;
 mod shelf;
 mod workload;

@@ -4,7 +4,9 @@
 use crate::{
     accounts::Accounts,
     controller::Controller,
+    deployments::Deployments,
     jobs::{Expiry, Jobs, Orphans},
+    replica_sets::ReplicaSets,
 };
 
 /// One controller of the cluster. Each lives in the file or folder of its name.
@@ -14,11 +16,14 @@ pub enum Part {
     Jobs,
     JobOrphans,
     JobExpiry,
+    ReplicaSets,
+    Deployments,
 }
 
 impl Part {
     /// In the order in which they are asked what to do.
-    pub const ALL: &'static [Self] = &[Self::Accounts, Self::Jobs, Self::JobOrphans, Self::JobExpiry];
+    pub const ALL: &'static [Self] =
+        &[Self::Accounts, Self::Jobs, Self::JobOrphans, Self::JobExpiry, Self::ReplicaSets, Self::Deployments];
 
     pub(crate) fn start(self) -> Box<dyn Controller> {
         match self {
@@ -26,6 +31,8 @@ impl Part {
             Self::Jobs => Box::new(Jobs::default()),
             Self::JobOrphans => Box::new(Orphans),
             Self::JobExpiry => Box::new(Expiry),
+            Self::ReplicaSets => Box::new(ReplicaSets),
+            Self::Deployments => Box::new(Deployments),
         }
     }
 }

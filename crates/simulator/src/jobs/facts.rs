@@ -16,7 +16,7 @@ use super::{
     indexes::Indexes,
     policy::{self, Failure},
 };
-use crate::workload::{is_active, is_ready, is_terminating, phase};
+use crate::workload::{is_active, is_ready, is_terminating, phase, whole};
 
 /// Pods have it until the Job has counted them.
 pub const TRACKING: &str = "batch.kubernetes.io/job-tracking";
@@ -206,9 +206,4 @@ impl<'a> Facts<'a> {
     pub fn judge(&self, pod: &Pod) -> Failure {
         policy::judge(self.spec.pod_failure_policy.as_ref(), pod)
     }
-}
-
-/// Counts of pods are far below the limit of the type.
-pub fn whole(count: usize) -> i32 {
-    i32::try_from(count).unwrap_or(i32::MAX)
 }

@@ -27,7 +27,7 @@ use serde_json::json;
 use self::{
     backoff::Failures,
     end::End,
-    facts::{Facts, TRACKING, is_suspended, is_tracked, whole},
+    facts::{Facts, TRACKING, is_suspended, is_tracked},
     scale::Scale,
     track::Tracked,
 };
@@ -36,7 +36,7 @@ use crate::{
     controller::{Controller, Moment, Plan},
     kinds::{Object, View},
     shelf::Key,
-    workload::{claim, concerned, is_ready, time},
+    workload::{claim, concerned, is_ready, time, whole},
 };
 
 /// The value of `managedBy` that means this controller.

@@ -8,11 +8,9 @@ use k8s_openapi::api::core::v1::Pod;
 
 use super::{
     backoff::{Failures, finished_at, wait_from},
-    facts::{
-        Facts, IndexFacts, failures_before, has_limit_per_index, index_of, is_suspended, replaces_stopped_only, whole,
-    },
+    facts::{Facts, IndexFacts, failures_before, has_limit_per_index, index_of, is_suspended, replaces_stopped_only},
 };
-use crate::workload::{by_dispensability, is_terminating};
+use crate::workload::{by_dispensability, is_terminating, whole};
 
 /// Pods that are created or deleted in one go.
 const MOST_AT_ONCE: usize = 500;

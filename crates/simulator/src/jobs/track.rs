@@ -3,14 +3,18 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use k8s_openapi::api::{batch::v1::UncountedTerminatedPods, core::v1::Pod};
+use k8s_openapi::api::{
+    batch::v1::{Job, UncountedTerminatedPods},
+    core::v1::Pod,
+};
 
 use super::{
+    backoff::finished_at,
     end::End,
-    facts::{Facts, has_failed, index_of, is_tracked, whole},
+    facts::{Facts, has_failed, index_of, is_tracked},
     policy::Failure,
 };
-use crate::workload::phase;
+use crate::workload::{phase, whole};
 
 /// Uids that a status may hold.
 const MOST_UNCOUNTED: usize = 500;
@@ -51,7 +55,7 @@ pub fn track(facts: &mut Facts<'_>, end: Option<&End>) -> Tracked {
                 None if succeeded.contains(&uid) => {}
                 None => succeeded.push(uid),
             }
-        } else if has_failed(facts.spec, pod) || end.is_some_and(|end| !end.success) {
+        } else if has_failed(facts.spec, pod) && !went_with(facts.job, pod) || end.is_some_and(|end| !end.success) {
             let counts = facts.has_valid_index(pod) && facts.judge(pod) != Failure::Ignored;
             if counts && !failed.contains(&uid) {
                 failed.push(uid);
@@ -94,4 +98,11 @@ fn may_release(facts: &Facts<'_>, pod: &Pod, end: Option<&End>) -> bool {
         Some(indexes.to_replace.get(&index_of(pod)?)?.metadata.uid == pod.metadata.uid)
     };
     has_failed(facts.spec, pod) && replaced_later() != Some(true)
+}
+
+/// A pod that is deleted because its Job is has not failed. Who comes first, we or the one who deletes the pod, must not
+/// matter.
+fn went_with(job: &Job, pod: &Pod) -> bool {
+    let since = job.metadata.deletion_timestamp.as_ref();
+    phase(pod) != "Failed" && since.is_some_and(|since| finished_at(pod) >= since.0)
 }

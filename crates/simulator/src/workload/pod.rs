@@ -69,7 +69,7 @@ pub fn time(now: Timestamp) -> Time {
 
 /// Those that are missed least come first.
 pub fn by_dispensability(a: &Pod, b: &Pod) -> Ordering {
-    let bound = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).is_some_and(|n| !n.is_empty());
+    let bound = |pod: &Pod| node_of(pod).is_some();
     let stage = |pod: &Pod| match phase(pod) {
         "Pending" => 0,
         "Unknown" => 1,
@@ -84,6 +84,21 @@ pub fn by_dispensability(a: &Pod, b: &Pod) -> Ordering {
         .then_with(|| restarts(b).cmp(&restarts(a)))
         .then_with(|| newest(a).cmp(&newest(b)))
         .then_with(|| a.metadata.name.cmp(&b.metadata.name))
+}
+
+/// The node that a pod is bound to.
+pub fn node_of(pod: &Pod) -> Option<&str> {
+    pod.spec.as_ref()?.node_name.as_deref().filter(|node| !node.is_empty())
+}
+
+/// Counts of pods are far below the limit of the type.
+pub fn whole(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+/// A status tells most counts of zero by leaving them out.
+pub fn some(count: i32) -> Option<i32> {
+    Some(count).filter(|count| *count != 0)
 }
 
 /// How often the container that restarted most did so.

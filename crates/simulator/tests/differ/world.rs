@@ -22,7 +22,8 @@ use serde_json::Value;
 use crate::stage::Stage;
 
 /// The controllers that the real controller manager has, too.
-pub const PARTS: &[Part] = &[Part::Accounts, Part::Jobs, Part::JobOrphans, Part::JobExpiry];
+pub const PARTS: &[Part] =
+    &[Part::Accounts, Part::Jobs, Part::JobOrphans, Part::JobExpiry, Part::ReplicaSets, Part::Deployments];
 
 pub const KINDS: &[(&str, &str, &str)] = &[
     ("v1", "Pod", "pods"),
