@@ -15,6 +15,14 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Start everything on this machine with nothing installed, and show it live
+    Up(UpOptions),
+    /// Stop what `bivouac up` runs; its state stays
+    Down(PlaceOptions),
+    /// Say whether `bivouac up` runs, since when, and what is in it
+    Status(StatusOptions),
+    /// Delete the state of `bivouac up`, after asking
+    Reset(ResetOptions),
     /// Run the controllers against a Kubernetes cluster
     Operator(OperatorOptions),
     /// Print the custom resource definitions, ready for `kubectl apply --server-side -f -`
@@ -27,6 +35,63 @@ pub enum Command {
     Version(PrintOptions),
     /// Print a completion script for a shell
     Completions { shell: clap_complete::Shell },
+}
+
+/// A Kubernetes API server, the controllers and a first camp, in one process. For trying things, not for production.
+///
+/// The state stays when you stop it with q or Ctrl-C; the next `up` goes on with it. kubectl works beside it, with the
+/// kubeconfig in the data directory.
+#[derive(Debug, Args)]
+pub struct UpOptions {
+    #[command(flatten)]
+    pub place: PlaceOptions,
+    /// Port on 127.0.0.1; 0 takes any free one. Without it: that of the last start, at first 6551
+    #[arg(long, env = "BIVOUAC_PORT")]
+    pub port: Option<u16>,
+    /// Start without the first camp
+    #[arg(long)]
+    pub empty: bool,
+    /// Run in the background, and return as soon as it is ready
+    #[arg(long)]
+    pub detach: bool,
+    /// Show nothing unless something is wrong
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// What goes into the log file of the data directory, for example `info` or `info,bivouac_tenancy=debug`
+    #[arg(long = "log", env = "BIVOUAC_LOG", default_value = "info")]
+    pub log_filter: String,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct PlaceOptions {
+    /// Where the state is kept. Without it: $XDG_DATA_HOME/bivouac, else ~/.local/share/bivouac
+    #[arg(long, env = "BIVOUAC_DATA_DIR")]
+    pub data_dir: Option<PathBuf>,
+}
+
+/// The exit code is 0 if it runs and 3 if it does not.
+#[derive(Debug, Args)]
+pub struct StatusOptions {
+    #[command(flatten)]
+    pub place: PlaceOptions,
+    /// The form of the output
+    #[arg(short, long, default_value = "table")]
+    pub output: StatusOutput,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StatusOutput {
+    Table,
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub struct ResetOptions {
+    #[command(flatten)]
+    pub place: PlaceOptions,
+    /// Do not ask
+    #[arg(short, long)]
+    pub yes: bool,
 }
 
 #[derive(Debug, Args)]

@@ -4,3 +4,4 @@
 pub mod cli;
 pub mod operator;
 pub mod print;
+pub mod up;

@@ -1,31 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The one binary. Roles are subcommands; each lives in the file of its name.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Instant};
 
 use bivouac::{
     cli::{Cli, Command},
-    operator, print,
+    operator, print, up,
 };
 use clap::Parser;
 
 fn main() -> ExitCode {
+    let began = Instant::now();
     let cli = Cli::parse();
     // rustls wants one choice of cryptography for the whole process.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let result = match cli.command {
-        Command::Operator(options) => operator::run(options),
-        Command::Crds(options) => print::crds(&options),
-        Command::Rbac(options) => print::rbac(&options),
-        Command::Policies(options) => print::policies(&options),
-        Command::Version(options) => print::version(&options),
-        Command::Completions { shell } => print::completions(shell),
+        Command::Up(options) => up::run(&options, began),
+        Command::Down(place) => up::down::run(&place),
+        Command::Status(options) => up::status::run(&options),
+        Command::Reset(options) => up::reset::run(&options),
+        Command::Operator(options) => done(operator::run(options)),
+        Command::Crds(options) => done(print::crds(&options)),
+        Command::Rbac(options) => done(print::rbac(&options)),
+        Command::Policies(options) => done(print::policies(&options)),
+        Command::Version(options) => done(print::version(&options)),
+        Command::Completions { shell } => done(print::completions(shell)),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("bivouac: {error:#}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn done(result: anyhow::Result<()>) -> anyhow::Result<ExitCode> {
+    result.map(|()| ExitCode::SUCCESS)
 }

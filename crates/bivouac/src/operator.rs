@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `bivouac operator`: the controllers, against any Kubernetes.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, anyhow};
 use bivouac_core::clock::SystemClock;
@@ -14,6 +14,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{LogFormat, OperatorOptions, TenancyOptions};
+
+/// Signals this close together are one.
+const ONE_WISH: Duration = Duration::from_millis(200);
 
 /// Every controller of the suite, in the order people read about them.
 pub fn controllers(tenancy: &TenancyOptions) -> Vec<Registration> {
@@ -50,15 +53,23 @@ pub async fn run(options: OperatorOptions) -> Result<()> {
 }
 
 /// The first signal stops in order; the second ends the process at once.
-fn stop_on_signals() -> Result<CancellationToken> {
+pub(crate) fn stop_on_signals() -> Result<CancellationToken> {
     let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen for SIGINT")?;
     let stop = CancellationToken::new();
     let token = stop.clone();
     tokio::spawn(async move {
-        tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
+        let mut signalled = async || tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} };
+        signalled().await;
         token.cancel();
-        tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
+        // `timeout` and some terminals deliver one wish twice.
+        let _ = tokio::time::timeout(ONE_WISH, async {
+            loop {
+                signalled().await
+            }
+        })
+        .await;
+        signalled().await;
         eprintln!("bivouac: second signal, ending at once");
         std::process::exit(130);
     });

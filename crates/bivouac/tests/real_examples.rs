@@ -11,7 +11,7 @@ use bivouac_api::tenant::Workspace;
 use install::succeeds;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
-use operator::{Operator, ready_workspace};
+use operator::{Operator, eventually, ready_workspace};
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
 
@@ -31,10 +31,14 @@ async fn examples_become_ready() {
     let mut operator = Operator::start(account.kubeconfig(), install::NAMESPACE, "bivouac-0");
     operator.ready().await;
 
-    let files = manifests(Path::new(EXAMPLES));
+    let mut files = manifests(Path::new(EXAMPLES));
+    files.sort_unstable();
     assert!(files.len() >= 6, "{files:?}");
     for file in &files {
-        succeeds(cluster.kubectl(&["apply", "--server-side", "-f", file.to_str().unwrap()]).await.unwrap());
+        let apply = ["apply", "--server-side", "-f", file.to_str().unwrap()];
+        // What lives in the namespace of a Workspace can be made when the Workspace has made that.
+        let goes_well = async || cluster.kubectl(&apply).await.unwrap().status.success().then_some(());
+        eventually(file.to_str().unwrap(), 30, goes_well).await;
     }
     let api = Api::<Workspace>::all(cluster.client());
     let workspaces = api.list(&ListParams::default()).await.unwrap().items;

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `--detach`, `status`, `down`, `reset`.
+
+use std::process::{Command, Stdio};
+
+use crate::user::User;
+
+/// Stops what a failed test has left in the background.
+struct Tidy<'a>(&'a User);
+
+impl Drop for Tidy<'_> {
+    fn drop(&mut self) {
+        self.0.bivouac(&["down"]);
+    }
+}
+
+#[test]
+fn a_life_in_the_background() {
+    let user = User::new();
+    let before = user.bivouac(&["status"]);
+    assert_eq!((before.code, before.out.lines().next()), (Some(3), Some("not running")));
+    let _tidy = Tidy(&user);
+    let said = user.bivouac(&["up", "--detach", "--port", "0"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert!(said.out.contains("runs in the background at https://127.0.0.1:"), "{}", said.out);
+    assert!(user.kubectl(&["get", "workspaces"]).contains("aurora"));
+    // Every command that was printed works.
+    for line in said.out.lines().filter_map(|line| line.split_once("  ")).map(|(_, rest)| rest.trim()) {
+        if line.starts_with("kubectl ") || line.ends_with("status") {
+            assert_eq!(user.shell(line).code, Some(0), "{line}");
+        }
+    }
+
+    let json = user.bivouac(&["status", "-o", "json"]);
+    assert_eq!(json.code, Some(0));
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!((json["running"].as_bool(), json["ready"].as_bool()), (Some(true), Some(true)), "{json}");
+    assert_eq!(json["objects"]["Workspace"]["Ready"], 2, "{json}");
+    let table = user.bivouac(&["status"]).out;
+    assert!(table.contains("running    since") && table.contains("Workspaces               2 Ready"), "{table}");
+    user.bivouac(&["up", "--detach"]).fails(&["runs already", &json["pid"].to_string()]);
+
+    let down = user.bivouac(&["down"]);
+    assert!(down.code == Some(0) && down.out.contains("The state is kept"), "{}{}", down.out, down.err);
+    assert_eq!(user.bivouac(&["status", "-o", "json"]).code, Some(3));
+    assert_eq!(user.bivouac(&["down"]).out, "Nothing was running.\n");
+
+    user.bivouac(&["reset"]).fails(&["nobody is there to ask", "reset --yes"]);
+    assert!(user.data("state.json").exists());
+    assert_eq!(user.bivouac(&["reset", "--yes"]).code, Some(0));
+    assert!(!user.data("").exists());
+    assert!(user.bivouac(&["reset", "--yes"]).out.contains("There is nothing"));
+}
+
+#[test]
+fn trouble_in_the_background_is_told_in_front() {
+    let user = User::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    user.bivouac(&["up", "--detach", "--port", &port]).fails(&["another program listens on", &port]);
+    assert_eq!(user.bivouac(&["status"]).code, Some(3));
+}
+
+#[test]
+fn a_process_that_is_not_ours_is_never_stopped() {
+    let user = User::new();
+    let mut up = user.up(&["--port", "0", "--empty"]);
+    up.ready();
+    drop(up);
+    // The words of the killed one are still in the lock; its number now belongs to somebody else.
+    let mut stranger = Command::new("sleep").arg("60").stdout(Stdio::null()).spawn().unwrap();
+    let lock = std::fs::read_to_string(user.data("lock")).unwrap();
+    let mut words: serde_json::Value = serde_json::from_str(&lock).unwrap();
+    words["pid"] = stranger.id().into();
+    std::fs::write(user.data("lock"), words.to_string()).unwrap();
+    assert_eq!(user.bivouac(&["down"]).out, "Nothing was running.\n");
+    assert_eq!(user.bivouac(&["status"]).code, Some(3));
+    assert!(stranger.try_wait().unwrap().is_none(), "it was stopped");
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+}
