@@ -35,7 +35,7 @@ pub fn may_go(resource: &Resource, object: &Value) -> bool {
     if &*resource.group == "apiextensions.k8s.io" && !object.is_going() {
         return false;
     }
-    let held = |pointer: &str| object.pointer(pointer).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+    let held = |pointer: &str| object.at(pointer).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
     !(resource.group.is_empty() && &*resource.kind == "Namespace" && held("/spec/finalizers"))
 }
 

@@ -53,6 +53,9 @@ pub trait Object {
         list.map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// What is found on a way of fields, such as `/spec/nodeName`. [`Value::pointer`] makes a copy of each field's name.
+    fn at(&self, way: &str) -> Option<&Value>;
+
     fn set_meta(&mut self, field: &str, value: impl Into<Value>) {
         self.meta_mut().insert(field.to_owned(), value.into());
     }
@@ -65,6 +68,15 @@ impl Object for Value {
 
     fn meta_mut(&mut self) -> &mut Map<String, Value> {
         child_object(as_object(self), "metadata")
+    }
+
+    fn at(&self, way: &str) -> Option<&Value> {
+        let mut fields = way.split('/').skip(1);
+        fields.try_fold(self, |value, field| match value {
+            Value::Object(map) => map.get(field),
+            Value::Array(list) => list.get(field.parse::<usize>().ok()?),
+            _ => None,
+        })
     }
 }
 
@@ -96,5 +108,5 @@ pub fn time(now: Timestamp) -> String {
 
 /// The string at a pointer, or nothing.
 pub fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    value.at(pointer).and_then(Value::as_str).unwrap_or_default()
 }

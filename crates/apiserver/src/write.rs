@@ -382,8 +382,7 @@ fn count_generation(resource: &Resource, new: &mut Value, old: &Value, subresour
             rules.generation
                 && subresource != "status"
                 && (changed(new, old, &["metadata", "status"])
-                    || (rules.counts_annotations
-                        && new.pointer("/metadata/annotations") != old.pointer("/metadata/annotations")))
+                    || (rules.counts_annotations && new.at("/metadata/annotations") != old.at("/metadata/annotations")))
         }
         Backing::Custom(custom) if custom.has_status => {
             subresource != "status" && changed(new, old, &["metadata", "status"])

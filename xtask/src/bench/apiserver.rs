@@ -6,12 +6,13 @@
 use std::fs;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use bivouac_apiserver::{ApiServer, Settings};
 use bivouac_testenv::{Options, TestCluster};
 use futures::{AsyncReadExt, StreamExt};
 use http::Request;
 use kube::Client;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 
 use super::{Bench, Report};
@@ -37,8 +38,14 @@ struct Figures {
     bytes_per_object: f64,
 }
 
-fn run(_args: &[String]) -> Result<Report> {
-    let ours = tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(ours())?;
+fn run(args: &[String]) -> Result<Report> {
+    let one_thread = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    match args {
+        [] => {}
+        [only] if only == "--million" => return one_thread.block_on(million()),
+        _ => bail!("the only option is --million"),
+    }
+    let ours = one_thread.block_on(ours())?;
     eprintln!("ours: {ours:?}");
     let real = tokio::runtime::Runtime::new()?.block_on(real())?;
     eprintln!("real: {real:?}");
@@ -111,6 +118,73 @@ async fn measure(client: &Client, memory: impl Fn() -> Result<f64>) -> Result<Fi
     .await?;
     let watch_events_per_s = events as f64 / start.elapsed().as_secs_f64();
     Ok(Figures { creates_per_s, applies_per_s, list_100k_ms, watch_events_per_s, bytes_per_object })
+}
+
+/// A million small objects in our server. The real one would need an hour, so it is not asked.
+async fn million() -> Result<Report> {
+    const COUNT: usize = 1_000_000;
+    const PAGE: usize = 10_000;
+    /// As many events as are watched. The server remembers twice as many of each kind.
+    const WATCHED: usize = 50_000;
+    let client = Client::new(ApiServer::start(Settings::default()).await?, "default");
+    send(&client, "POST", "/api/v1/namespaces", &json!({"metadata": {"name": NAMESPACE}})).await?;
+    let path = &format!("/api/v1/namespaces/{NAMESPACE}/configmaps");
+    let before = memory(&[std::process::id()])?;
+    let start = Instant::now();
+    let client = &client;
+    let create = |n: usize| async move {
+        let map = json!({"metadata": {"name": format!("map-{n:07}")}, "data": {"n": n.to_string()}});
+        send(client, "POST", path, &map).await
+    };
+    each(COUNT, create).await?;
+    let seconds = start.elapsed().as_secs_f64();
+    let mut report = Report::default();
+    report.add("million.seconds", seconds, "s", "to create a million small ConfigMaps");
+    report.add("million.creates_per_s", COUNT as f64 / seconds, "maps/s", "");
+    let bytes = (memory(&[std::process::id()])? - before) / COUNT as f64;
+    report.add("million.bytes_per_object", bytes, "B", "with the history of the last writes");
+
+    let start = Instant::now();
+    let (mut found, mut next, mut revision) = (0, String::new(), 0);
+    loop {
+        let page = format!("{path}?limit={PAGE}&continue={next}");
+        let page = client.request_text(Request::get(page).body(Vec::new())?).await?;
+        let Page { metadata, items } = serde_json::from_str(&page)?;
+        found += items.len();
+        revision = metadata.resource_version.parse::<usize>().unwrap_or(revision);
+        next = metadata.next;
+        if next.is_empty() {
+            break;
+        }
+    }
+    ensure!(found == COUNT, "the pages have {found} objects");
+    report.add("million.list_s", start.elapsed().as_secs_f64(), "s", "to list and parse all, 10,000 to a page");
+
+    let start = Instant::now();
+    let watch = format!("{path}?watch=true&resourceVersion={}", revision - WATCHED);
+    let mut events = 0;
+    read(client, &watch, |bytes| {
+        events += bytes.iter().filter(|byte| **byte == b'\n').count();
+        events >= WATCHED
+    })
+    .await?;
+    let rate = events as f64 / start.elapsed().as_secs_f64();
+    report.add("million.watch_events_per_s", rate, "events/s", "from a revision that is still remembered");
+    Ok(report)
+}
+
+#[derive(Deserialize)]
+struct Page {
+    metadata: PageMetadata,
+    items: Vec<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PageMetadata {
+    #[serde(default, rename = "continue")]
+    next: String,
+    resource_version: String,
 }
 
 /// Does something for each number, many at once.

@@ -70,8 +70,8 @@ fn absent(call: &Call, review: &Review<'_>, name: &str) -> Status {
 
 /// What a pod that only shows what a kubelet runs may not have.
 fn mirror(pod: &Value) -> Option<&'static str> {
-    let volumes = || pod.pointer("/spec/volumes").and_then(Value::as_array).into_iter().flatten();
-    let mut sources = volumes().filter_map(|volume| volume.pointer("/projected/sources")?.as_array()).flatten();
+    let volumes = || pod.at("/spec/volumes").and_then(Value::as_array).into_iter().flatten();
+    let mut sources = volumes().filter_map(|volume| volume.at("/projected/sources")?.as_array()).flatten();
     if !text(pod, "/spec/serviceAccountName").is_empty() {
         return Some("a mirror pod may not reference service accounts");
     }
@@ -87,7 +87,7 @@ fn reads_secrets(pod: &Value) -> bool {
     let spec = pod.get("spec").cloned().unwrap_or_default();
     let containers = ["containers", "initContainers", "ephemeralContainers"].into_iter();
     let containers: Vec<Value> = containers.flat_map(|kind| list(&spec, kind)).collect();
-    let from_env = |one: &Value| one.pointer("/valueFrom/secretKeyRef").is_some();
+    let from_env = |one: &Value| one.at("/valueFrom/secretKeyRef").is_some();
     !list(&spec, "imagePullSecrets").is_empty()
         || containers.iter().any(|one| list(one, "env").iter().any(from_env))
         || containers.iter().any(|one| list(one, "envFrom").iter().any(|from| from.get("secretRef").is_some()))

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     call::Call,
-    object::{as_object, child_object, text},
+    object::{Object, as_object, child_object, text},
     status::Status,
 };
 
@@ -19,7 +19,7 @@ const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 /// The items of every LimitRange, with the type they are about.
 fn ranges(call: &Call, review: &Review<'_>) -> Vec<Vec<Value>> {
     let ranges = list(&call.server, "", "limitranges", Some(review.namespace)).into_iter();
-    ranges.map(|range| range.pointer("/spec/limits").and_then(Value::as_array).cloned().unwrap_or_default()).collect()
+    ranges.map(|range| range.at("/spec/limits").and_then(Value::as_array).cloned().unwrap_or_default()).collect()
 }
 
 fn is_about(call: &Call, review: &Review<'_>) -> bool {
@@ -102,7 +102,7 @@ fn pod(pod: &Value, range: &[Value]) -> Vec<String> {
         match text(limit, "/type") {
             "Container" => {
                 for kind in ["containers", "initContainers"] {
-                    let all = pod.pointer(&format!("/spec/{kind}")).and_then(Value::as_array).into_iter().flatten();
+                    let all = pod.at(&format!("/spec/{kind}")).and_then(Value::as_array).into_iter().flatten();
                     for container in all {
                         let [requests, limits] = ["requests", "limits"]
                             .map(|field| resources::at(container, &format!("/resources/{field}")));

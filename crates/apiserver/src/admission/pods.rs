@@ -27,7 +27,7 @@ pub fn prioritise(call: &Call, review: &mut Review<'_>) -> Result<(), Status> {
     if let (Operation::Update, Some(old)) = (review.operation, review.old) {
         let Some(spec) = spec(review) else { return Ok(()) };
         for field in ["priority", "preemptionPolicy"] {
-            if let (None, Some(value)) = (spec.get(field), old.pointer(&format!("/spec/{field}"))) {
+            if let (None, Some(value)) = (spec.get(field), old.at(&format!("/spec/{field}"))) {
                 spec.insert(field.to_owned(), value.clone());
             }
         }
@@ -47,7 +47,7 @@ pub fn prioritise(call: &Call, review: &mut Review<'_>) -> Result<(), Status> {
     let class = class.unwrap_or_else(|| json!({ "value": 0, "preemptionPolicy": PREEMPTS }));
     let value = class.get("value").and_then(Value::as_i64).unwrap_or_default();
     let policy = class.get("preemptionPolicy").and_then(Value::as_str).unwrap_or(PREEMPTS);
-    if let Some(given) = pod.pointer("/spec/priority").and_then(Value::as_i64).filter(|given| *given != value) {
+    if let Some(given) = pod.at("/spec/priority").and_then(Value::as_i64).filter(|given| *given != value) {
         let why = format!(
             "the integer value of priority ({given}) must not be provided in pod spec; priority admission controller computed {value} from the given PriorityClass name"
         );
@@ -138,16 +138,16 @@ pub fn run_as(call: &Call, review: &mut Review<'_>) -> Result<(), Status> {
         }
         return Err(review.forbidden(call, format!("pod rejected: RuntimeClass {name:?} not found")));
     };
-    let overhead = class.pointer("/overhead/podFixed").cloned();
-    if let (Some(wanted), Some(given)) = (&overhead, pod.pointer("/spec/overhead"))
+    let overhead = class.at("/overhead/podFixed").cloned();
+    if let (Some(wanted), Some(given)) = (&overhead, pod.at("/spec/overhead"))
         && wanted != given
     {
         let why = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
         return Err(review.forbidden(call, why));
     }
-    let selector = class.pointer("/scheduling/nodeSelector").and_then(Value::as_object).cloned().unwrap_or_default();
+    let selector = class.at("/scheduling/nodeSelector").and_then(Value::as_object).cloned().unwrap_or_default();
     for (key, wanted) in &selector {
-        let given = pod.pointer("/spec/nodeSelector").and_then(|map| map.get(key));
+        let given = pod.at("/spec/nodeSelector").and_then(|map| map.get(key));
         if let Some(given) = given.filter(|given| *given != wanted) {
             let (wanted, given) = (wanted.as_str().unwrap_or_default(), given.as_str().unwrap_or_default());
             let why = format!(
@@ -156,7 +156,7 @@ pub fn run_as(call: &Call, review: &mut Review<'_>) -> Result<(), Status> {
             return Err(review.forbidden(call, why));
         }
     }
-    let tolerations = class.pointer("/scheduling/tolerations").and_then(Value::as_array).cloned().unwrap_or_default();
+    let tolerations = class.at("/scheduling/tolerations").and_then(Value::as_array).cloned().unwrap_or_default();
     let Some(spec) = spec(review) else { return Ok(()) };
     if let Some(overhead) = overhead {
         spec.insert("overhead".into(), overhead);
@@ -175,8 +175,8 @@ pub fn run_as(call: &Call, review: &mut Review<'_>) -> Result<(), Status> {
 
 pub fn check_overhead(call: &Call, review: &Review<'_>) -> Result<(), Status> {
     let (true, Some(pod)) = (review.creates(call, "", "pods"), review.object()) else { return Ok(()) };
-    let given = pod.pointer("/spec/overhead").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
-    let defined = runtime_class(call, pod).is_some_and(|class| class.pointer("/overhead/podFixed").is_some());
+    let given = pod.at("/spec/overhead").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
+    let defined = runtime_class(call, pod).is_some_and(|class| class.at("/overhead/podFixed").is_some());
     if given && !defined {
         let why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
         return Err(review.forbidden(call, why));

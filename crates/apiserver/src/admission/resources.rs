@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 use bivouac_core::Quantity;
 use serde_json::Value;
 
+use crate::object::Object;
+
 /// Amounts by the name of the resource.
 pub type Amounts = BTreeMap<String, Quantity>;
 
 /// The amounts in a map of quantities.
 pub fn at(value: &Value, pointer: &str) -> Amounts {
-    let map = value.pointer(pointer).and_then(Value::as_object).into_iter().flatten();
+    let map = value.at(pointer).and_then(Value::as_object).into_iter().flatten();
     map.filter_map(|(name, amount)| Some((name.clone(), quantity(amount)?))).collect()
 }
 
@@ -36,7 +38,7 @@ fn raise(most: &mut Amounts, other: &Amounts) {
 /// What the containers of a pod need together. Init containers run before the others, one after the other; those that
 /// never end count from their start on.
 fn total(pod: &Value, field: &str) -> Amounts {
-    let list = |kind: &str| pod.pointer(&format!("/spec/{kind}")).and_then(Value::as_array).into_iter().flatten();
+    let list = |kind: &str| pod.at(&format!("/spec/{kind}")).and_then(Value::as_array).into_iter().flatten();
     let of = |container: &Value| at(container, &format!("/resources/{field}"));
     let mut sum = Amounts::new();
     for container in list("containers") {

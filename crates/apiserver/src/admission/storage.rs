@@ -27,7 +27,7 @@ pub fn default_class(call: &Call, review: &mut Review<'_>) {
     };
     let Some(object) = review.object_mut() else { return };
     let old_way = ["volume.beta.kubernetes.io/storage-class", "kubernetes.io/ingress.class"];
-    let names_one = object.pointer(&format!("/spec/{field}")).is_some();
+    let names_one = object.at(&format!("/spec/{field}")).is_some();
     if names_one || old_way.iter().any(|key| object.annotation(key).is_some()) {
         return;
     }

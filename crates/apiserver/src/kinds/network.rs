@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use super::{labels, place::Place, services::is_range, values};
-use crate::{field::Error, names};
+use super::{labels, place::Place, values};
+use crate::{field::Error, names, schema::validate::formats::is_cidr};
 
 const RANGE: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 
@@ -77,12 +77,12 @@ fn block(at: &Place<'_, '_>, errors: &mut Vec<Error>) {
         errors.push(whole.required(""));
         return;
     }
-    if !is_range(whole.text()) {
+    if !is_cidr(whole.text()) {
         errors.push(whole.invalid(RANGE));
         return;
     }
     for part in at.field("except").items() {
-        if !is_range(part.text()) {
+        if !is_cidr(part.text()) {
             errors.push(part.invalid(RANGE));
         } else if !is_within(part.text(), whole.text()) {
             errors.push(part.invalid("must be a strict subset of `cidr`"));

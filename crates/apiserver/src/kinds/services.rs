@@ -11,6 +11,7 @@ use super::{labels, place::Place, pod::spec::address, values};
 use crate::{
     field::{Error, Problem},
     names,
+    schema::validate::formats::is_cidr,
 };
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
@@ -208,7 +209,7 @@ fn balancer(spec: &Place<'_, '_>, kind: &str, errors: &mut Vec<Error>) {
             errors.push(Error::forbidden(shown.clone(), ONLY));
         }
         for (index, range) in ranges.items().enumerate() {
-            if !is_range(range.text().trim()) {
+            if !is_cidr(range.text().trim()) {
                 let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
                 errors.push(Error::invalid(format!("{shown}[{index}]"), range.text(), why));
             }
@@ -222,17 +223,6 @@ fn balancer(spec: &Place<'_, '_>, kind: &str, errors: &mut Vec<Error>) {
             errors.push(spec.field("loadBalancerClass").forbidden(ONLY));
         }
     }
-}
-
-/// An address and a length, as in `10.9.8.0/24`.
-pub fn is_range(text: &str) -> bool {
-    let Some((address, length)) = text.split_once('/') else { return false };
-    let most = match address.parse::<IpAddr>() {
-        Ok(IpAddr::V4(_)) => 32,
-        Ok(IpAddr::V6(_)) => 128,
-        Err(_) => return false,
-    };
-    length.parse::<u8>().is_ok_and(|length| length <= most)
 }
 
 fn policies(spec: &Place<'_, '_>, kind: &str, errors: &mut Vec<Error>) {

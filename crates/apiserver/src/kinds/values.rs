@@ -207,35 +207,12 @@ fn is_extended(name: &str) -> bool {
 
 /// The name of any resource.
 pub fn resource_name(at: &Place<'_, '_>, name: &str, errors: &mut Vec<Error>) {
-    const KNOWN: [&str; 20] = [
-        "cpu",
-        "memory",
-        "ephemeral-storage",
-        "storage",
-        "requests.cpu",
-        "requests.memory",
-        "requests.storage",
-        "requests.ephemeral-storage",
-        "limits.cpu",
-        "limits.memory",
-        "limits.ephemeral-storage",
-        "pods",
-        "resourcequotas",
-        "services",
-        "replicationcontrollers",
-        "secrets",
-        "persistentvolumeclaims",
-        "configmaps",
-        "services.nodeports",
-        "services.loadbalancers",
-    ];
     let problems = names::qualified_name(name);
     if !problems.is_empty() {
         errors.extend(problems.into_iter().map(|why| at.invalid_as(name, why)));
         return;
     }
-    let huge = name.starts_with("hugepages-") || name.starts_with("requests.hugepages-");
-    if !name.contains('/') && !huge && !KNOWN.contains(&name) {
+    if !name.contains('/') && name != "storage" && !is_quota_resource(name) {
         errors.push(at.invalid_as(name, "must be a standard resource type or fully qualified"));
     }
 }

@@ -36,7 +36,10 @@ use self::{
     updater::Refusal,
     validate::{Duplicates, validate},
 };
-use crate::schema::{Root, Schema};
+use crate::{
+    object::{Object, text},
+    schema::{Root, Schema},
+};
 
 /// A kind in the version of a request.
 #[derive(Debug, Clone, Copy)]
@@ -93,7 +96,7 @@ pub struct Conflict {
 /// what will be stored.
 pub fn update(live: Option<&Value>, mut new: Value, write: &Write<'_>) -> Value {
     let given = metadata(&mut new).and_then(|metadata| metadata.remove("managedFields"));
-    let known = live.and_then(|live| live.pointer("/metadata/managedFields"));
+    let known = live.and_then(|live| live.at("/metadata/managedFields"));
     let entries = {
         let managers = current(given.as_ref(), known, write);
         // After a reset nobody is tracked until the next apply.
@@ -118,7 +121,7 @@ pub fn apply(live: Option<&Value>, config: &Value, write: &Write<'_>, force: boo
         return Err(ApplyError::BadRequest(format!("invalid object type: {}", group_version_kind(found.0, found.1))));
     }
     let live = live.unwrap_or(kind.empty);
-    let managers = Managers::decode(live.pointer("/metadata/managedFields"));
+    let managers = Managers::decode(live.at("/metadata/managedFields"));
     // The list of managers is often the larger part of an object; the walks do without it.
     let live = &without_managers(live);
     let mut managers = managers.map_err(|e| ApplyError::Failed(format!("failed to decode managed fields: {e}")))?;
@@ -127,7 +130,7 @@ pub fn apply(live: Option<&Value>, config: &Value, write: &Write<'_>, force: boo
         managers = updater::update(kind.empty, live, managers, &first)
             .map_err(|e| ApplyError::Failed(format!("failed to create manager for existing fields: {e}")))?;
     }
-    if config.pointer("/metadata/managedFields").is_some_and(Value::is_array) {
+    if config.at("/metadata/managedFields").is_some_and(Value::is_array) {
         return Err(ApplyError::BadRequest("metadata.managedFields must be nil".to_owned()));
     }
     let unfit = |what: &str, object: &Value, error: String| {
@@ -170,7 +173,7 @@ pub fn keep_times(new: &mut Value, old: &Value) {
     if mine == others || mine.len() != others.len() || !mine.iter().zip(others).all(same_but_time) {
         return;
     }
-    let old_entries = old.pointer("/metadata/managedFields").cloned();
+    let old_entries = old.at("/metadata/managedFields").cloned();
     let new_entries = metadata(new).and_then(|metadata| metadata.remove("managedFields"));
     let kept = if *new == without_managers(old) { old_entries } else { new_entries };
     set_managers(new, kept);
@@ -212,16 +215,12 @@ fn group_version_kind(api_version: &str, kind: &str) -> String {
     format!("{slash}{api_version}, Kind={kind}")
 }
 
-fn text<'v>(object: &'v Value, pointer: &str) -> &'v str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
-}
-
 fn metadata(object: &mut Value) -> Option<&mut Map<String, Value>> {
     object.get_mut("metadata").and_then(Value::as_object_mut)
 }
 
 fn entries(object: &Value) -> Option<&Vec<Value>> {
-    object.pointer("/metadata/managedFields").and_then(Value::as_array)
+    object.at("/metadata/managedFields").and_then(Value::as_array)
 }
 
 /// A copy of the object without `managedFields`.

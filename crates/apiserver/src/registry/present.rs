@@ -83,9 +83,7 @@ impl Resource {
 
     fn tags(&self, object: &Value) -> Tags {
         let fields: Vec<(&str, Cow<'_, str>)> = match &self.backing {
-            Backing::Builtin(rules) => {
-                rules.fields.iter().map(|(name, at)| (*name, plain(object.pointer(at)))).collect()
-            }
+            Backing::Builtin(rules) => rules.fields.iter().map(|(name, at)| (*name, plain(object.at(at)))).collect(),
             Backing::Custom(custom) => {
                 custom.selectable.iter().map(|(name, at)| (name.as_str(), plain(object.pointer(at)))).collect()
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Checking custom resources against their OpenAPI schema, in the words of the real server.
 
-mod formats;
+pub mod formats;
 
 use std::collections::HashMap;
 

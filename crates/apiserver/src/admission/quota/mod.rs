@@ -178,15 +178,14 @@ async fn write(call: &Call, stored: &Stored, quota: &Value, used: &Amounts) -> R
 
 /// Whether the object is among those that the quota is about.
 fn in_scope(quota: &Value, plural: &str, object: &Value) -> bool {
-    let plain = quota.pointer("/spec/scopes").and_then(Value::as_array).into_iter().flatten();
+    let plain = quota.at("/spec/scopes").and_then(Value::as_array).into_iter().flatten();
     let plain = plain.map(|scope| json!({ "scopeName": scope, "operator": "Exists" }));
-    let selected =
-        quota.pointer("/spec/scopeSelector/matchExpressions").and_then(Value::as_array).into_iter().flatten();
+    let selected = quota.at("/spec/scopeSelector/matchExpressions").and_then(Value::as_array).into_iter().flatten();
     plain.chain(selected.cloned()).all(|scope| plural == "pods" && matches_scope(&scope, object))
 }
 
 fn matches_scope(scope: &Value, pod: &Value) -> bool {
-    let ends = pod.pointer("/spec/activeDeadlineSeconds").and_then(Value::as_i64).is_some_and(|seconds| seconds >= 0);
+    let ends = pod.at("/spec/activeDeadlineSeconds").and_then(Value::as_i64).is_some_and(|seconds| seconds >= 0);
     match text(scope, "/scopeName") {
         "Terminating" => ends,
         "NotTerminating" => !ends,
@@ -231,5 +230,5 @@ fn crosses_namespaces(value: &Value) -> bool {
     }
     ["podAffinity", "podAntiAffinity"]
         .into_iter()
-        .any(|kind| value.pointer(&format!("/spec/affinity/{kind}")).is_some_and(looks))
+        .any(|kind| value.at(&format!("/spec/affinity/{kind}")).is_some_and(looks))
 }

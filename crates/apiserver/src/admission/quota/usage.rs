@@ -7,7 +7,10 @@ use bivouac_core::{Format, Quantity};
 use serde_json::Value;
 
 use super::super::resources::{self, Amounts};
-use crate::{object::text, status::qualified};
+use crate::{
+    object::{Object, text},
+    status::qualified,
+};
 
 const STORAGE: &str = "requests.storage";
 const CLAIMS: &str = "persistentvolumeclaims";
@@ -67,10 +70,10 @@ fn is_extended(name: &str) -> bool {
 }
 
 fn service(service: &Value) -> Amounts {
-    let ports = service.pointer("/spec/ports").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let ports = service.at("/spec/ports").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let explicit =
         || ports.iter().filter(|port| port.get("nodePort").and_then(Value::as_i64).unwrap_or_default() != 0).count();
-    let allocates = service.pointer("/spec/allocateLoadBalancerNodePorts").and_then(Value::as_bool).unwrap_or(true);
+    let allocates = service.at("/spec/allocateLoadBalancerNodePorts").and_then(Value::as_bool).unwrap_or(true);
     let (balancers, node_ports) = match text(service, "/spec/type") {
         "NodePort" => (0, ports.len()),
         "LoadBalancer" if allocates => (1, ports.len()),
@@ -120,7 +123,7 @@ pub fn about(group: &str, plural: &str, hard: &Amounts) -> BTreeSet<String> {
 /// What the containers of a pod leave open although the quota limits it.
 pub fn missing(pod: &Value, limited: &BTreeSet<String>) -> Option<String> {
     let containers = ["containers", "initContainers"].into_iter();
-    let containers = containers.filter_map(|kind| pod.pointer(&format!("/spec/{kind}"))?.as_array()).flatten();
+    let containers = containers.filter_map(|kind| pod.at(&format!("/spec/{kind}"))?.as_array()).flatten();
     let said: Vec<(&str, Amounts)> = containers
         .map(|container| {
             let at = |field: &str| resources::at(container, &format!("/resources/{field}"));

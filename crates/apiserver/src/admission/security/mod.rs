@@ -44,7 +44,7 @@ pub fn validate(call: &mut Call, review: &Review<'_>) -> Result<(), Status> {
         return namespace(call, review);
     }
     let Some(pointer) = template_of(call) else { return Ok(()) };
-    let Some(pod) = review.object().and_then(|object| object.pointer(pointer)) else { return Ok(()) };
+    let Some(pod) = review.object().and_then(|object| object.at(pointer)) else { return Ok(()) };
     if review.operation == Operation::Update && !matters(review, pointer, pod) {
         return Ok(());
     }
@@ -86,12 +86,12 @@ fn template_of(call: &Call) -> Option<&'static str> {
 
 /// Whether an update changes anything that a standard looks at.
 fn matters(review: &Review<'_>, pointer: &str, pod: &Value) -> bool {
-    let old = review.old.and_then(|old| old.pointer(pointer));
+    let old = review.old.and_then(|old| old.at(pointer));
     !pointer.is_empty()
         || old.is_none_or(|old| {
             ["containers", "initContainers", "ephemeralContainers"]
                 .into_iter()
-                .any(|kind| old.pointer(&format!("/spec/{kind}")) != pod.pointer(&format!("/spec/{kind}")))
+                .any(|kind| old.at(&format!("/spec/{kind}")) != pod.at(&format!("/spec/{kind}")))
         })
 }
 

@@ -4,6 +4,8 @@
 use bivouac_core::quantity::Quantity;
 use serde_json::{Value, json};
 
+use crate::object::Object;
+
 use super::{Fields, fill, text};
 
 /// `latest` is pulled again and again; a version or a digest is not.
@@ -32,7 +34,7 @@ pub(super) fn spec(fields: &mut Fields) {
 
 /// The first of the addresses is also a field of its own, which wins.
 pub(super) fn addresses(fields: &mut Fields) {
-    let first = fields.get("podIPs").and_then(|all| all.pointer("/0/ip")).cloned();
+    let first = fields.get("podIPs").and_then(|all| all.at("/0/ip")).cloned();
     match (fields.get("podIP").cloned(), first) {
         (Some(own), first) if first.as_ref() != Some(&own) => {
             fields.insert("podIPs".to_owned(), json!([{ "ip": own }]));

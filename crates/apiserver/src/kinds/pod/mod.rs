@@ -72,7 +72,7 @@ pub fn template_metadata(at: &Place<'_, '_>, errors: &mut Vec<Error>) {
 
 /// A pod with gates says that it cannot be scheduled.
 pub fn prepare_create(pod: &mut Value) {
-    let gated = pod.pointer("/spec/schedulingGates").and_then(Value::as_array).is_some_and(|gates| !gates.is_empty());
+    let gated = pod.at("/spec/schedulingGates").and_then(Value::as_array).is_some_and(|gates| !gates.is_empty());
     if !gated {
         return;
     }
@@ -92,7 +92,7 @@ pub fn prepare_create(pod: &mut Value) {
 /// The status of a pod keeps its class of service.
 pub fn prepare_status(new: &mut Value, old: &Value) {
     keep_all_but_status(new, old);
-    let class = old.pointer("/status/qosClass").cloned();
+    let class = old.at("/status/qosClass").cloned();
     let status = child_object(as_object(new), "status");
     if let Some(class) = class {
         status.entry("qosClass").or_insert(class);
@@ -140,7 +140,7 @@ pub fn check_status(new: &Value, old: &Value) -> Vec<Error> {
 
 /// How many seconds a pod may take to go.
 pub fn grace(pod: &Value, wanted: Option<i64>) -> i64 {
-    let own = pod.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64);
+    let own = pod.at("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64);
     let over = matches!(text(pod, "/status/phase"), "Succeeded" | "Failed");
     match wanted.or(own).unwrap_or_default() {
         _ if over || text(pod, "/spec/nodeName").is_empty() => 0,
@@ -183,7 +183,7 @@ pub const RESIZE: Part = Part {
     check: |new, old| {
         let mut errors = check(new);
         let bare = |pod: &Value| {
-            let mut list = pod.pointer("/spec/containers").cloned().unwrap_or_default();
+            let mut list = pod.at("/spec/containers").cloned().unwrap_or_default();
             for container in list.as_array_mut().into_iter().flatten() {
                 as_object(container).remove("resources");
                 as_object(container).remove("resizePolicy");

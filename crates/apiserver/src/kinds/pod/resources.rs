@@ -23,21 +23,20 @@ pub fn container(at: &Place<'_, '_>, claims: &BTreeSet<&str>, errors: &mut Vec<E
     let (limits, requests) = (at.field("limits"), at.field("requests"));
     let mut huge = false;
     let mut basic = false;
-    let names = |list: &Place<'_, '_>| list.map().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
-    for name in names(&limits) {
-        let place = limits.key(&name);
-        values::container_resource(&place, &name, errors);
-        quantity(&place, &name, errors);
+    for (name, _) in limits.map() {
+        let place = limits.key(name);
+        values::container_resource(&place, name, errors);
+        quantity(&place, name, errors);
         huge |= name.starts_with("hugepages-");
         basic |= name == "cpu" || name == "memory";
     }
-    for name in names(&requests) {
-        let place = requests.key(&name);
-        values::container_resource(&place, &name, errors);
-        quantity(&place, &name, errors);
-        match (amount(&limits.key(&name)), amount(&place)) {
+    for (name, _) in requests.map() {
+        let place = requests.key(name);
+        values::container_resource(&place, name, errors);
+        quantity(&place, name, errors);
+        match (amount(&limits.key(name)), amount(&place)) {
             (Some(limit), Some(request)) => {
-                if !overcommits(&name) && request != limit {
+                if !overcommits(name) && request != limit {
                     errors.push(
                         requests.invalid_as(request.to_string(), format!("must be equal to {name} limit of {limit}")),
                     );
@@ -46,7 +45,7 @@ pub fn container(at: &Place<'_, '_>, claims: &BTreeSet<&str>, errors: &mut Vec<E
                     errors.push(requests.invalid_as(request.to_string(), why));
                 }
             }
-            (None, _) if !overcommits(&name) => {
+            (None, _) if !overcommits(name) => {
                 errors.push(limits.required("Limit must be set for non overcommitable resources"));
             }
             _ => {}

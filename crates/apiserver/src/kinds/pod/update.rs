@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::super::place::Place;
 use crate::{
     field::Error,
-    object::{as_object, child_object},
+    object::{Object, as_object, child_object},
 };
 
 const FIXED: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
@@ -107,7 +107,7 @@ fn rest(pod: &Value, old: &Value, gated: bool) -> Value {
     let mut free = vec!["activeDeadlineSeconds", "tolerations", "schedulingGates"];
     if gated {
         free.push("nodeSelector");
-        let affinity = before.pointer("/affinity/nodeAffinity").cloned();
+        let affinity = before.at("/affinity/nodeAffinity").cloned();
         if affinity.is_some() || map.get("affinity").is_some_and(|one| one.get("nodeAffinity").is_some()) {
             match affinity {
                 Some(affinity) => drop(child_object(map, "affinity").insert("nodeAffinity".into(), affinity)),

@@ -207,8 +207,7 @@ fn downward_file(at: &Place<'_, '_>, item: &Place<'_, '_>, errors: &mut Vec<Erro
         (true, both) => {
             let mut found = Vec::new();
             values::field_reference(&field, &FIELDS, &mut found);
-            let (from, to) = (item.path(), at.path());
-            errors.extend(found.into_iter().map(|one| Error { field: one.field.replacen(&from, &to, 1), ..one }));
+            errors.extend(found.into_iter().map(|one| moved(one, item, at)));
             if both {
                 errors.push(
                     at.invalid_as("resource", "fieldRef and resourceFieldRef can not be specified simultaneously"),
@@ -218,12 +217,16 @@ fn downward_file(at: &Place<'_, '_>, item: &Place<'_, '_>, errors: &mut Vec<Erro
         (false, true) => {
             let mut found = Vec::new();
             values::resource_reference(&resource, true, &mut found);
-            let (from, to) = (item.path(), at.path());
-            errors.extend(found.into_iter().map(|one| Error { field: one.field.replacen(&from, &to, 1), ..one }));
+            errors.extend(found.into_iter().map(|one| moved(one, item, at)));
         }
         (false, false) => errors.push(at.required("one of fieldRef and resourceFieldRef is required")),
     }
     mode(&item.field("mode"), errors);
+}
+
+/// The real server names another place than the one where something is wrong.
+fn moved(error: Error, from: &Place<'_, '_>, to: &Place<'_, '_>) -> Error {
+    Error { field: error.field.replacen(&from.path(), &to.path(), 1), ..error }
 }
 
 fn projected(at: &Place<'_, '_>, errors: &mut Vec<Error>) {

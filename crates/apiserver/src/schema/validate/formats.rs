@@ -26,7 +26,8 @@ pub fn fits(format: &str, text: &str) -> bool {
     }
 }
 
-fn is_cidr(text: &str) -> bool {
+/// An address and the length of the part of it that counts.
+pub fn is_cidr(text: &str) -> bool {
     let Some((address, length)) = text.split_once('/') else { return false };
     let most = match address.parse::<IpAddr>() {
         Ok(IpAddr::V4(_)) => 32,
