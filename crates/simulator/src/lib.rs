@@ -8,15 +8,21 @@
 mod accounts;
 mod cluster;
 mod controller;
+mod daemon_sets;
 mod deployments;
+mod disruption_budgets;
+mod endpoint_slices;
+mod endpoints;
 mod jobs;
 mod kinds;
 mod labels;
 mod parts;
 mod queue;
+mod quotas;
 mod replica_sets;
 mod request;
 mod shelf;
+mod stateful_sets;
 mod workload;
 
 pub use cluster::{Cluster, Settings};

@@ -4,9 +4,15 @@
 use crate::{
     accounts::Accounts,
     controller::Controller,
+    daemon_sets::DaemonSets,
     deployments::Deployments,
+    disruption_budgets::DisruptionBudgets,
+    endpoint_slices::EndpointSlices,
+    endpoints::Endpoints,
     jobs::{Expiry, Jobs, Orphans},
+    quotas::Quotas,
     replica_sets::ReplicaSets,
+    stateful_sets::StatefulSets,
 };
 
 /// One controller of the cluster. Each lives in the file or folder of its name.
@@ -18,12 +24,30 @@ pub enum Part {
     JobExpiry,
     ReplicaSets,
     Deployments,
+    StatefulSets,
+    DaemonSets,
+    DisruptionBudgets,
+    Quotas,
+    Endpoints,
+    EndpointSlices,
 }
 
 impl Part {
     /// In the order in which they are asked what to do.
-    pub const ALL: &'static [Self] =
-        &[Self::Accounts, Self::Jobs, Self::JobOrphans, Self::JobExpiry, Self::ReplicaSets, Self::Deployments];
+    pub const ALL: &'static [Self] = &[
+        Self::Accounts,
+        Self::Jobs,
+        Self::JobOrphans,
+        Self::JobExpiry,
+        Self::ReplicaSets,
+        Self::Deployments,
+        Self::StatefulSets,
+        Self::DaemonSets,
+        Self::DisruptionBudgets,
+        Self::Quotas,
+        Self::Endpoints,
+        Self::EndpointSlices,
+    ];
 
     pub(crate) fn start(self) -> Box<dyn Controller> {
         match self {
@@ -33,6 +57,12 @@ impl Part {
             Self::JobExpiry => Box::new(Expiry),
             Self::ReplicaSets => Box::new(ReplicaSets),
             Self::Deployments => Box::new(Deployments),
+            Self::StatefulSets => Box::new(StatefulSets),
+            Self::DaemonSets => Box::new(DaemonSets::default()),
+            Self::DisruptionBudgets => Box::new(DisruptionBudgets),
+            Self::Quotas => Box::new(Quotas),
+            Self::Endpoints => Box::new(Endpoints),
+            Self::EndpointSlices => Box::new(EndpointSlices),
         }
     }
 }

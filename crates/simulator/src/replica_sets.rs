@@ -45,7 +45,8 @@ impl Controller for ReplicaSets {
         let Some((set, spec)) = view.replica_sets.get(key).and_then(|set| Some((set, set.spec.as_ref()?))) else {
             return plan;
         };
-        let claimed = claim(&mut plan, &**set, Some(&spec.selector), &view.pods, None);
+        let selects = |pod: &Pod| labels::selects(Some(&spec.selector), pod.metadata.labels.as_ref());
+        let claimed = claim(&mut plan, &**set, selects, &view.pods, None);
         if claimed.changed {
             return plan;
         }

@@ -21,6 +21,7 @@ use self::{
 use crate::{
     controller::{Controller, Moment, Plan},
     kinds::{Object, View},
+    labels,
     request::Propagation,
     shelf::Key,
     workload::{claim, concerned, controller_of, phase},
@@ -49,7 +50,8 @@ impl Controller for Deployments {
         let mut plan = Plan::default();
         let found = view.deployments.get(key).and_then(|one| Some((one, one.spec.as_ref()?)));
         let Some((deployment, spec)) = found else { return plan };
-        let claimed = claim(&mut plan, &**deployment, Some(&spec.selector), &view.replica_sets, None);
+        let selects = |set: &ReplicaSet| labels::selects(Some(&spec.selector), set.metadata.labels.as_ref());
+        let claimed = claim(&mut plan, &**deployment, selects, &view.replica_sets, None);
         if !claimed.changed {
             let sets = Sets::sort(spec, claimed.objects);
             Look { deployment, spec, sets, view, moment, plan: &mut plan }.take();

@@ -35,6 +35,7 @@ pub use self::{expiry::Expiry, orphans::Orphans};
 use crate::{
     controller::{Controller, Moment, Plan},
     kinds::{Object, View},
+    labels,
     shelf::Key,
     workload::{claim, concerned, is_ready, time, whole},
 };
@@ -67,7 +68,8 @@ impl Controller for Jobs {
             self.failures.remove(key);
             return plan;
         };
-        let claimed = claim(&mut plan, &**job, spec.selector.as_ref(), &view.pods, Some(TRACKING));
+        let selects = |pod: &Pod| labels::selects(spec.selector.as_ref(), pod.metadata.labels.as_ref());
+        let claimed = claim(&mut plan, &**job, selects, &view.pods, Some(TRACKING));
         if claimed.changed {
             return plan;
         }

@@ -64,7 +64,7 @@ pub fn concerned<O: Kept>(
 pub fn claim<O, K>(
     plan: &mut Plan,
     owner: &O,
-    selector: Option<&LabelSelector>,
+    selects: impl Fn(&K) -> bool,
     shelf: &Shelf<K>,
     finalizer: Option<&str>,
 ) -> Claimed<K>
@@ -75,11 +75,10 @@ where
     let meta = owner.metadata();
     let uid = meta.uid.as_deref().unwrap_or_default();
     let stays = meta.deletion_timestamp.is_none();
-    let selected = |object: &K| labels::selects(selector, object.metadata().labels.as_ref());
-    let (ours, lost): (Vec<_>, Vec<_>) = shelf.owned_by(uid).cloned().partition(|object| selected(object));
+    let (ours, lost): (Vec<_>, Vec<_>) = shelf.owned_by(uid).cloned().partition(|object| selects(object));
     let orphans = shelf.in_namespace(meta.namespace.as_deref().unwrap_or_default()).filter(|object| {
         let found = object.metadata();
-        stays && controller_of(found).is_none() && found.deletion_timestamp.is_none() && selected(object)
+        stays && controller_of(found).is_none() && found.deletion_timestamp.is_none() && selects(object)
     });
     let mut claimed = Claimed { objects: ours, changed: false };
     for orphan in orphans {

@@ -5,6 +5,7 @@ mod claim;
 mod fraction;
 mod hash;
 mod pod;
+mod revisions;
 
 pub use self::{
     claim::{claim, concerned, controller_of, owned},
@@ -14,4 +15,5 @@ pub use self::{
         available_at, by_dispensability, condition, from_template, generate_name, is_active, is_available, is_ready,
         is_terminating, node_of, phase, some, time, whole,
     },
+    revisions::{REVISION_HASH, Revisions, hash_of, name_of, template_of},
 };

@@ -31,6 +31,13 @@ fn object(object: &Value, namespace: &str) -> Value {
         for field in ["uid", "resourceVersion", "creationTimestamp", "managedFields", "selfLink"] {
             meta.remove(field);
         }
+        // Which of several changes came last is a matter of milliseconds.
+        if let Some(annotations) = meta.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.remove("endpoints.kubernetes.io/last-change-trigger-time");
+            if annotations.is_empty() {
+                meta.remove("annotations");
+            }
+        }
     }
     for condition in object.pointer_mut("/status/conditions").and_then(Value::as_array_mut).into_iter().flatten() {
         if let Some(fields) = condition.as_object_mut() {
@@ -38,6 +45,10 @@ fn object(object: &Value, namespace: &str) -> Value {
         }
     }
     plain(&mut object, namespace);
+    // A set: new ones are put where there is room.
+    if let Some(endpoints) = object.get_mut("endpoints").and_then(Value::as_array_mut) {
+        endpoints.sort_by_cached_key(ToString::to_string);
+    }
     object
 }
 

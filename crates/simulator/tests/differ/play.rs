@@ -36,10 +36,6 @@ pub async fn play(case: &Case, world: &World, namespace: &str) -> Played {
 
 async fn create(world: &World, namespace: &str, object: &Value) {
     let kind = object["kind"].as_str().unwrap();
-    if kind == "Node" {
-        world.must(Method::POST, "/api/v1/nodes", Some(object)).await;
-        return;
-    }
     let mut object = object.clone();
     let meta = object.get_mut("metadata").and_then(Value::as_object_mut).unwrap();
     for owner in meta.get_mut("ownerReferences").and_then(Value::as_array_mut).into_iter().flatten() {

@@ -22,8 +22,20 @@ use serde_json::Value;
 use crate::stage::Stage;
 
 /// The controllers that the real controller manager has, too.
-pub const PARTS: &[Part] =
-    &[Part::Accounts, Part::Jobs, Part::JobOrphans, Part::JobExpiry, Part::ReplicaSets, Part::Deployments];
+pub const PARTS: &[Part] = &[
+    Part::Accounts,
+    Part::Jobs,
+    Part::JobOrphans,
+    Part::JobExpiry,
+    Part::ReplicaSets,
+    Part::Deployments,
+    Part::StatefulSets,
+    Part::DaemonSets,
+    Part::DisruptionBudgets,
+    Part::Quotas,
+    Part::Endpoints,
+    Part::EndpointSlices,
+];
 
 pub const KINDS: &[(&str, &str, &str)] = &[
     ("v1", "Pod", "pods"),
@@ -63,6 +75,9 @@ pub struct Real {
 
 /// The path of the objects of a kind.
 pub fn collection(kind: &str, namespace: &str) -> String {
+    if kind == "Node" {
+        return "/api/v1/nodes".to_owned();
+    }
     let Some((api, _, plural)) = KINDS.iter().find(|(_, one, _)| *one == kind) else { panic!("what is {kind}?") };
     let root = if api.contains('/') { "apis" } else { "api" };
     format!("/{root}/{api}/namespaces/{namespace}/{plural}")
