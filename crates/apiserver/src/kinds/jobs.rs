@@ -275,9 +275,11 @@ fn own_selector(spec: &Place<'_, '_>, job: &Value, errors: &mut Vec<Error>) {
     } else {
         labels::selector(&selector, errors);
     }
-    let made = text(selector.value(), "/matchLabels/batch.kubernetes.io~1controller-uid") == job.uid()
-        && selector.value().get("matchLabels").and_then(Value::as_object).is_some_and(|map| map.len() == 1);
-    let legacy = text(selector.value(), "/matchLabels/controller-uid") == job.uid();
+    let labels = selector.value().get("matchLabels").and_then(Value::as_object);
+    // The key has a slash, which no way of fields can spell.
+    let names_us = |key: &str| labels.and_then(|labels| labels.get(key)).is_some_and(|value| value == job.uid());
+    let made = names_us("batch.kubernetes.io/controller-uid") && labels.is_some_and(|labels| labels.len() == 1);
+    let legacy = names_us("controller-uid");
     if !spec.field("manualSelector").flag() && selector.exists() && !made && !legacy {
         errors.push(selector.invalid("`selector` not auto-generated"));
     }
@@ -335,4 +337,32 @@ fn template(job: &Value, old: &Value, waits: bool) -> Value {
         }
     }
     template
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_selector_that_the_server_made_is_known() {
+        let errors = |key: &str, uid: &str| {
+            let labels = json!({ key: uid });
+            let job = json!({
+                "metadata": { "name": "a", "uid": "u" },
+                "spec": {
+                    "selector": { "matchLabels": labels },
+                    "template": { "metadata": { "labels": labels } },
+                },
+            });
+            let mut errors = Vec::new();
+            own_selector(&Place::root(&job).field("spec"), &job, &mut errors);
+            errors.len()
+        };
+        assert_eq!(errors("batch.kubernetes.io/controller-uid", "u"), 0);
+        assert_eq!(errors("controller-uid", "u"), 0);
+        assert_eq!(errors("batch.kubernetes.io/controller-uid", "v"), 1);
+        assert_eq!(errors("app", "u"), 1);
+    }
 }
