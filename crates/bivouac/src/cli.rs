@@ -16,12 +16,21 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Start everything on this machine with nothing installed, and show it live
+    ///
+    /// A Kubernetes API server, a simulated cluster, all controllers and a first camp, in one process. For trying things, not
+    /// for production. kubectl works beside it, with the kubeconfig in the data directory.
+    ///
+    /// q or Ctrl-C stops it. The state stays, and the next `up` goes on with it.
     Up(UpOptions),
     /// Stop what `bivouac up` runs; its state stays
     Down(PlaceOptions),
     /// Say whether `bivouac up` runs, since when, and what is in it
+    ///
+    /// The exit code is 0 if it runs and 3 if it does not.
     Status(StatusOptions),
     /// Delete the state of `bivouac up`, after asking
+    ///
+    /// Every object that is kept in the data directory goes, and the directory too if nothing else is in it.
     Reset(ResetOptions),
     /// Run the controllers against a Kubernetes cluster
     Operator(OperatorOptions),
@@ -37,10 +46,6 @@ pub enum Command {
     Completions { shell: clap_complete::Shell },
 }
 
-/// A Kubernetes API server, the controllers and a first camp, in one process. For trying things, not for production.
-///
-/// The state stays when you stop it with q or Ctrl-C; the next `up` goes on with it. kubectl works beside it, with the
-/// kubeconfig in the data directory.
 #[derive(Debug, Args)]
 pub struct UpOptions {
     #[command(flatten)]
@@ -48,7 +53,7 @@ pub struct UpOptions {
     /// Port on 127.0.0.1; 0 takes any free one. Without it: that of the last start, at first 6551
     #[arg(long, env = "BIVOUAC_PORT")]
     pub port: Option<u16>,
-    /// Start without the first camp
+    /// Leave out the first camp, now and at later starts
     #[arg(long)]
     pub empty: bool,
     /// Run in the background, and return as soon as it is ready
@@ -69,7 +74,6 @@ pub struct PlaceOptions {
     pub data_dir: Option<PathBuf>,
 }
 
-/// The exit code is 0 if it runs and 3 if it does not.
 #[derive(Debug, Args)]
 pub struct StatusOptions {
     #[command(flatten)]

@@ -152,24 +152,30 @@ impl DataDir {
         match fs::metadata(&self.path) {
             Ok(meta) if !meta.is_dir() => return Err(Trouble::NotADirectory(self.path.clone())),
             Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                private_folder(&self.path)?;
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => private_folder(&self.path)?,
             Err(error) => return Err(trouble(&self.path, error)),
         }
         if let Some(state) = self.state()? {
             return Ok(state);
         }
-        let mut entries = fs::read_dir(&self.path).map_err(|error| trouble(&self.path, error))?;
-        // A first start that was cut off leaves the lock and drafts, which are ours.
-        let foreign = entries.any(|entry| entry.is_ok_and(|entry| !is_ours(&entry.file_name().to_string_lossy())));
-        if foreign {
-            return Err(Trouble::NotOurs(self.path.clone()));
-        }
+        self.refuse_others()?;
         let state =
             State { format: FORMAT, version: env!("CARGO_PKG_VERSION").into(), port: None, camp: Camp::Undecided };
         self.remember(&state)?;
         Ok(state)
+    }
+
+    /// Refuses a directory in which nothing of ours ever was, but something else is.
+    pub fn refuse_others(&self) -> Result<(), Trouble> {
+        if self.file(STATE).exists() {
+            return Ok(());
+        }
+        let mut entries = fs::read_dir(&self.path).map_err(|error| trouble(&self.path, error))?;
+        // A first start that was cut off leaves the lock and drafts, which are ours.
+        match entries.any(|entry| entry.is_ok_and(|entry| !is_ours(&entry.file_name().to_string_lossy()))) {
+            true => Err(Trouble::NotOurs(self.path.clone())),
+            false => Ok(()),
+        }
     }
 
     /// What is remembered; none if nothing ever ran here.

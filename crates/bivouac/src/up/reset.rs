@@ -17,7 +17,8 @@ pub fn run(options: &ResetOptions) -> Result<ExitCode> {
         say(&format!("There is nothing in {}.", dir.path().display()));
         return Ok(ExitCode::SUCCESS);
     }
-    // Whatever cannot be understood may be deleted too; whatever is not ours is left alone.
+    // What cannot be understood may be deleted too, but nothing that is not ours.
+    dir.refuse_others()?;
     let held = dir.hold()?;
     if !options.yes && !agreed(&dir)? {
         say("Nothing was deleted.");

@@ -12,6 +12,7 @@ use crate::user::{User, eventually};
 
 fn run(user: &User, environment: &[(&str, &str)], key: &[u8]) -> String {
     let typed = user.home().join("typescript");
+    let _ = std::fs::remove_file(&typed);
     let line = format!("stty rows 24 cols 80; exec {} up --port 0", env!("CARGO_BIN_EXE_bivouac"));
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "script", "--quiet", "--return", "--flush", "--command", &line]).arg(&typed);

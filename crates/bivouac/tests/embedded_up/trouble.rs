@@ -78,6 +78,9 @@ fn places_that_are_no_good() {
     up(file.to_str().unwrap()).fails(&["is not a directory", "--data-dir"]);
     up(file.join("below").to_str().unwrap()).fails(&["is not a directory"]);
     up(user.home().to_str().unwrap()).fails(&["holds other files", "nothing was changed"]);
+    fs::write(user.home().join("log"), "mine, too").unwrap();
+    user.bivouac(&["reset", "--yes", "--data-dir", user.home().to_str().unwrap()]).fails(&["holds other files"]);
+    assert_eq!(fs::read_to_string(user.home().join("log")).unwrap(), "mine, too");
     // Nobody can make a folder there, not even root.
     up("/sys/bivouac").fails(&["cannot be written", "--data-dir"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");

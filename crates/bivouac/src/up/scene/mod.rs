@@ -59,7 +59,7 @@ impl Scene {
     pub fn summary(&self) -> Vec<(&str, BTreeMap<&str, usize>)> {
         let mut all: Vec<(&str, BTreeMap<&str, usize>)> = Vec::new();
         for (key, item) in &self.items {
-            match all.last_mut().filter(|(kind, _)| *kind == key.kind) {
+            match all.iter_mut().find(|(kind, _)| *kind == key.kind) {
                 Some((_, states)) => *states.entry(&item.state).or_default() += 1,
                 None => all.push((&key.kind, BTreeMap::from([(item.state.as_str(), 1)]))),
             }
