@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::api::{apps::v1::RollingUpdateDaemonSet, core::v1::Pod};
 
 use super::Look;
-use crate::workload::{Round, share};
+use crate::workload::{Round, is_ready, share};
 
 fn strategy<'a>(look: &'a Look<'_>) -> Option<&'a RollingUpdateDaemonSet> {
     let strategy = look.spec.update_strategy.as_ref()?;
@@ -23,7 +23,7 @@ pub fn beyond_surge(look: &Look<'_>, running: &[Arc<Pod>]) -> Vec<Arc<Pod>> {
     let (new, old): (Vec<_>, Vec<_>) = running.iter().cloned().partition(|pod| look.is_updated(pod));
     let mut gone: Vec<_> = new.iter().skip(1).chain(old.iter().skip(1)).cloned().collect();
     if let (Some(new), Some(old)) = (new.first(), old.first())
-        && (look.is_available(new) || !look.is_available(old))
+        && (look.is_available(new) || !is_ready(old))
     {
         gone.push(old.clone());
     }
