@@ -71,6 +71,9 @@ impl Object for Value {
     }
 
     fn at(&self, way: &str) -> Option<&Value> {
+        if way.contains('~') {
+            return self.pointer(way);
+        }
         let mut fields = way.split('/').skip(1);
         fields.try_fold(self, |value, field| match value {
             Value::Object(map) => map.get(field),
@@ -109,4 +112,18 @@ pub fn time(now: Timestamp) -> String {
 /// The string at a pointer, or nothing.
 pub fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.at(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_go_through_lists_and_odd_names() {
+        let object = serde_json::json!({ "a": [{ "b": 1 }], "x.io/y": { "~": "z" } });
+        assert_eq!(object.at("/a/0/b"), Some(&1.into()));
+        assert_eq!(text(&object, "/x.io~1y/~0"), "z");
+        assert_eq!(object.at(""), Some(&object));
+        assert_eq!((object.at("/a/1"), object.at("/a/b"), object.at("/a/0/b/c")), (None, None, None));
+    }
 }
