@@ -66,7 +66,10 @@ impl Item {
         let phase = text(data, "/status/phase").unwrap_or("Pending");
         let statuses = data.pointer("/status/containerStatuses").and_then(Value::as_array);
         let waiting = statuses.into_iter().flatten().find_map(|one| said(one.pointer("/state/waiting")?));
-        let unplaced = condition(data, "PodScheduled").filter(|one| !is_true(one)).and_then(said);
+        let unplaced = match condition(data, "PodScheduled") {
+            Some(scheduled) => Some(scheduled).filter(|one| !is_true(one)).and_then(said),
+            None => text(data, "/spec/nodeName").is_none().then(|| "no node is chosen yet".to_owned()),
+        };
         // A pod that is over waits for nothing, whatever its conditions say.
         let open = matches!(phase, "Pending" | "Running");
         Self { state: phase.to_owned(), waits_for: if open { unplaced.or(waiting) } else { None } }
@@ -181,8 +184,9 @@ mod tests {
             {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes are available"},
         ]});
         assert_eq!(item("Pod", unplaced), ("Pending".into(), Some("Unschedulable: 0/3 nodes are available".into())));
-        let pulling =
-            json!({"phase": "Pending", "containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull"}}}]});
+        assert_eq!(item("Pod", json!({})), ("Pending".into(), Some("no node is chosen yet".into())));
+        let pulling = json!({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}],
+            "containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull"}}}]});
         assert_eq!(item("Pod", pulling), ("Pending".into(), Some("ErrImagePull".into())));
         let over = json!({"phase": "Succeeded", "conditions": [
             {"type": "Ready", "status": "False", "reason": "PodCompleted"}]});
