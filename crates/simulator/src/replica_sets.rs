@@ -86,7 +86,7 @@ fn rescale(plan: &mut Plan, set: &ReplicaSet, spec: &ReplicaSetSpec, active: &[A
     let mut dispensable: Vec<_> = active.iter().collect();
     dispensable.sort_by(|a, b| by_cost(a, b, active));
     for pod in dispensable.into_iter().take(active.len().saturating_sub(wanted).min(MOST_AT_ONCE)) {
-        plan.delete_pod(&**pod, set);
+        plan.delete_pod(pod, set);
     }
 }
 

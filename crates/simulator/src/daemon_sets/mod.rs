@@ -68,7 +68,9 @@ impl Controller for DaemonSets {
         }
         let history = Revisions::sort(history.objects);
         let collisions = set.status.as_ref().and_then(|status| status.collision_count);
-        let Some(newest) = history.newest(&mut plan, &**set, &spec.template, collisions) else { return plan };
+        let Some(newest) = history.newest(&mut plan, &**set, &spec.template, collisions, REVISION_HASH) else {
+            return plan;
+        };
         let look = Look::new(set, spec, view, pods.objects, hash_of(&newest.metadata).to_owned(), moment);
         look.take(&mut plan, &mut self.pauses);
         let used = |one: &ControllerRevision| {
@@ -133,7 +135,7 @@ impl<'a> Look<'a> {
             plan.warning(self.set, "FailedCreate", format!("Error creating: {}", refusal.message));
         }
         missing.iter().for_each(|node| plan.create_pod(&self.build(node), self.set));
-        surplus.iter().for_each(|pod| plan.delete_pod(&**pod, self.set));
+        surplus.iter().for_each(|pod| plan.delete_pod(pod, self.set));
         let status = self.count();
         if self.set.status.as_ref() != Some(&status) {
             plan.status(&DaemonSet { status: Some(status), ..self.set.clone() });

@@ -11,7 +11,6 @@ use k8s_openapi::api::{
     apps::v1::{Deployment, DeploymentSpec, DeploymentStatus, ReplicaSet},
     core::v1::Pod,
 };
-use serde_json::json;
 
 use self::{
     sets::{DESIRED, REVISION, Sets, annotation},
@@ -135,7 +134,8 @@ impl Look<'_> {
             return true;
         }
         if known.map(String::as_str) != Some(revision) {
-            self.plan.patch_metadata(self.deployment, json!({ "annotations": { REVISION: revision } }));
+            let revision = revision.to_owned();
+            self.write_with(before, Some(&revision));
             return true;
         }
         false
@@ -233,10 +233,12 @@ impl Look<'_> {
         if status::deadline(self.spec).is_some() {
             let message = format!("Created new replica set {name:?}");
             status::set(&mut changed, condition("Progressing", "True", "NewReplicaSetCreated", &message, now));
-            self.write(changed);
         }
         let revision = self.sets.next_revision().to_string();
-        self.plan.patch_metadata(self.deployment, json!({ "annotations": { REVISION: revision } }));
+        self.sets.new = Some(set);
+        let told = Deployment { status: Some(changed), ..self.deployment.clone() };
+        let (counted, _) = status::of_rollout(&told, self.spec, &self.sets, now);
+        self.write_with(counted, Some(&revision));
         true
     }
 
@@ -318,10 +320,21 @@ impl Look<'_> {
         self.write(status);
     }
 
-    fn write(&mut self, mut status: DeploymentStatus) {
+    fn write(&mut self, status: DeploymentStatus) {
+        self.write_with(status, None);
+    }
+
+    /// The revision is an annotation. It comes with the status, for a change of annotations alone would count as a
+    /// change of what is wanted.
+    fn write_with(&mut self, mut status: DeploymentStatus, revision: Option<&str>) {
         status.conditions = status.conditions.filter(|all| !all.is_empty());
-        if self.deployment.status.as_ref() != Some(&status) {
-            self.plan.status(&Deployment { status: Some(status), ..self.deployment.clone() });
+        if self.deployment.status.as_ref() != Some(&status) || revision.is_some() {
+            let mut deployment = Deployment { status: Some(status), ..self.deployment.clone() };
+            if let Some(revision) = revision {
+                let annotations = deployment.metadata.annotations.get_or_insert_default();
+                annotations.insert(REVISION.to_owned(), revision.to_owned());
+            }
+            self.plan.status(&deployment);
         }
     }
 }

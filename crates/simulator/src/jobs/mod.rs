@@ -133,7 +133,7 @@ impl Pass<'_> {
     /// The Job is over. Finalizers stay: these pods are still to be counted.
     fn delete_active(&mut self, facts: &mut Facts<'_>) {
         for pod in std::mem::take(&mut facts.active) {
-            self.plan.delete_pod(&*pod, facts.job);
+            self.plan.delete_pod(&pod, facts.job);
             facts.terminating += 1;
         }
         facts.ready = 0;
@@ -147,7 +147,7 @@ impl Pass<'_> {
             Scale::Delete(pods) => {
                 for pod in &pods {
                     release(&mut self.plan, pod);
-                    self.plan.delete_pod(&**pod, facts.job);
+                    self.plan.delete_pod(pod, facts.job);
                 }
                 facts.ready -= pods.iter().filter(|pod| is_ready(pod)).count();
                 facts.terminating += pods.len();

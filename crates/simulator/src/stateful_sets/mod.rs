@@ -24,6 +24,9 @@ use crate::{
     },
 };
 
+/// Of a revision.
+const HASH: &str = "controller.kubernetes.io/hash";
+
 #[derive(Debug)]
 pub struct StatefulSets;
 
@@ -67,11 +70,9 @@ impl Controller for StatefulSets {
         }
         let history = Revisions::sort(history.objects);
         let before = set.status.clone().unwrap_or_default();
-        let Some(update) =
-            history.newest(&mut plan, &**set, &spec.template, Some(before.collision_count.unwrap_or_default()))
-        else {
-            return plan;
-        };
+        let collisions = Some(before.collision_count.unwrap_or_default());
+        let update = history.newest(&mut plan, &**set, &spec.template, collisions, HASH);
+        let Some(update) = update else { return plan };
         let current = history.0.iter().find(|one| before.current_revision.as_deref() == Some(name_of(one)));
         let current = current.cloned().unwrap_or_else(|| update.clone());
         let look = Look { set, spec, view, now: moment.now, moment, pods: pods.objects, current, update };
@@ -255,15 +256,14 @@ impl Look<'_> {
 
     /// Deletes one pod of an old template, the highest ordinal first.
     fn roll(&self, plan: &mut Plan, status: &mut StatefulSetStatus) {
+        if !self.is_rolling() {
+            return;
+        }
         let lowest = self.start() + self.partition().unwrap_or_default();
-        let mut members: Vec<_> = self
-            .pods
-            .iter()
-            .filter_map(|pod| Some((pod::ordinal(self.set, pod)?, pod)))
-            .filter(|(ordinal, _)| self.is_member(*ordinal) && *ordinal >= lowest && self.is_rolling())
-            .collect();
-        members.sort_by_key(|(ordinal, _)| std::cmp::Reverse(*ordinal));
-        for (_, pod) in members {
+        for ordinal in (lowest..self.start() + self.wanted()).rev() {
+            let pod = self.pods.iter().find(|pod| pod::ordinal(self.set, pod) == Some(ordinal));
+            // One that was only just created is not yet available.
+            let Some(pod) = pod else { return };
             let going = pod.metadata.deletion_timestamp.is_some();
             if hash_of(&pod.metadata) != name_of(&self.update) && !going {
                 self.delete(plan, pod);

@@ -50,13 +50,15 @@ impl Revisions {
         Self(all)
     }
 
-    /// The newest revision, if it has this template. Else one is planned: a new one, or an old one that comes back.
+    /// The newest revision, if it has this template. Else one is planned: a new one, or an old one that comes back. It
+    /// has its hash in a label.
     pub fn newest<O: Metadata<Ty = ObjectMeta>>(
         &self,
         plan: &mut Plan,
         owner: &O,
         template: &PodTemplateSpec,
         collisions: Option<i32>,
+        label: &str,
     ) -> Option<Arc<ControllerRevision>> {
         let data = data(template);
         let same = self.0.iter().rfind(|one| one.data.as_ref().is_some_and(|found| found.0 == data));
@@ -64,7 +66,10 @@ impl Revisions {
         match same {
             Some(same) if same.revision + 1 == next => return Some(same.clone()),
             Some(same) => plan.update(&ControllerRevision { revision: next, ..ControllerRevision::clone(same) }),
-            None => plan.create(&build(owner, template, data, next, collisions)),
+            None => {
+                let hash = of_template(&data, collisions);
+                plan.create(&build(owner, template, data, next, (label, &hash)));
+            }
         }
         None
     }
@@ -84,12 +89,11 @@ fn build<O: Metadata<Ty = ObjectMeta>>(
     template: &PodTemplateSpec,
     data: Value,
     revision: i64,
-    collisions: Option<i32>,
+    (label, hash): (&str, &str),
 ) -> ControllerRevision {
     let meta = owner.metadata();
-    let hash = of_template(&data, collisions);
     let mut labels = template.metadata.as_ref().and_then(|meta| meta.labels.clone()).unwrap_or_default();
-    labels.insert(REVISION_HASH.to_owned(), hash.clone());
+    labels.insert(label.to_owned(), hash.to_owned());
     ControllerRevision {
         metadata: ObjectMeta {
             name: Some(format!("{}-{hash}", meta.name.as_deref().unwrap_or_default())),

@@ -71,7 +71,7 @@ pub struct Pods {
     pub stopped: bool,
     /// No more than so many.
     pub count: Option<usize>,
-    /// The node to bind them to.
+    /// The node to bind them to, which may be `its own` where a DaemonSet has said which.
     pub bind: Option<String>,
     /// `Running`, `Ready`, `Succeeded` or `Failed`.
     pub set: Option<String>,
@@ -107,14 +107,15 @@ impl Case {
             fields.entry("template").or_insert(plain);
             json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "job" }, "spec": spec })
         });
-        let mut all: Vec<Value> = self.objects.iter().cloned().chain(job).collect();
-        all.iter_mut().for_each(no_tokens);
-        all
+        self.objects.iter().cloned().chain(job).collect()
     }
 
     /// The kinds that are compared.
     pub fn kinds(&self) -> Vec<&'static str> {
-        let has = |kind: &str| self.objects.iter().any(|object| object["kind"] == kind);
+        let created =
+            self.steps.iter().filter_map(|step| if let Step::Create(object) = step { Some(object) } else { None });
+        let all: Vec<_> = self.objects.iter().chain(created).collect();
+        let has = |kind: &str| all.iter().any(|object| object["kind"] == kind);
         let mut kinds = vec!["Job", "Pod", "ConfigMap"];
         let more: &[(&str, &[&'static str])] = &[
             ("ReplicaSet", &["ReplicaSet"]),
@@ -131,7 +132,7 @@ impl Case {
 }
 
 /// Pods without a token need no account, which is one thing less to wait for.
-fn no_tokens(object: &mut Value) {
+pub fn no_tokens(object: &mut Value) {
     for at in ["/spec/template/spec", "/spec"] {
         if let Some(spec) = object.pointer_mut(at).and_then(Value::as_object_mut)
             && spec.contains_key("containers")

@@ -74,6 +74,8 @@ pub fn events(all: &[Value], namespace: &str) -> Value {
     let text = |event: &Value, field: &str| words(event[field].as_str().unwrap_or_default(), namespace);
     let mut told: Vec<Value> = all
         .iter()
+        // There are no volumes in the simulation.
+        .filter(|event| event["source"]["component"] != "persistentvolume-controller")
         .map(|event| {
             let about = words(event["involvedObject"]["name"].as_str().unwrap_or_default(), namespace);
             let kind = event["involvedObject"]["kind"].as_str().unwrap_or_default();

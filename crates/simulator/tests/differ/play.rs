@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use crate::differ::{
-    case::{Case, Pods, Step},
+    case::{Case, Pods, Step, no_tokens},
     normal,
     world::{World, collection},
 };
@@ -37,6 +37,7 @@ pub async fn play(case: &Case, world: &World, namespace: &str) -> Played {
 async fn create(world: &World, namespace: &str, object: &Value) {
     let kind = object["kind"].as_str().unwrap();
     let mut object = object.clone();
+    no_tokens(&mut object);
     let meta = object.get_mut("metadata").and_then(Value::as_object_mut).unwrap();
     for owner in meta.get_mut("ownerReferences").and_then(Value::as_array_mut).into_iter().flatten() {
         let path =
@@ -104,6 +105,8 @@ fn chosen(pods: &Pods, all: Vec<Value>) -> Vec<Value> {
 
 async fn touch(pods: &Pods, pod: &Value, world: &World, path: &str) {
     if let Some(node) = &pods.bind {
+        let own = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values/0";
+        let node = if node == "its own" { pod.pointer(own).and_then(Value::as_str).unwrap() } else { node };
         let name = &pod["metadata"]["name"];
         let binding = json!({ "apiVersion": "v1", "kind": "Binding", "metadata": { "name": name },
             "target": { "kind": "Node", "name": node } });

@@ -116,6 +116,8 @@ async fn follow(client: Client, resource: ApiResource, changes: Changes) {
     let api = Api::<DynamicObject>::all_with(client, &resource);
     let mut version = "0".to_owned();
     loop {
+        // Also where the cluster is gone: the task ends with the runtime, for which it must rest somewhere.
+        tokio::time::sleep(Duration::from_millis(50)).await;
         let Ok(events) = api.watch_metadata(&WatchParams::default(), &version).await else { continue };
         let mut events = events.boxed();
         while let Some(Ok(event)) = events.next().await {
