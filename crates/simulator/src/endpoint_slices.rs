@@ -46,6 +46,11 @@ impl Controller for EndpointSlices {
                 let namespace = slice.metadata.namespace.as_deref().unwrap_or_default();
                 controller_of(&slice.metadata).map(|owner| Key::new(namespace, &owner.name)).into_iter().collect()
             }
+            // The node of a pod may be seen only after the pod.
+            Object::Node(node) => {
+                let pods = view.pods_on(node.metadata.name.as_deref().unwrap_or_default());
+                pods.flat_map(|pod| services(&Object::Pod(pod.clone()), view)).collect()
+            }
             object => services(object, view),
         }
     }
@@ -60,7 +65,13 @@ impl Controller for EndpointSlices {
         let families = families.unwrap_or_else(|| vec!["IPv4".to_owned()]);
         for family in &families {
             let own: Vec<_> = ours.iter().filter(|slice| slice.address_type == *family).cloned().collect();
-            reconcile(&mut plan, service, family, &own, groups(service, view, family), moment);
+            let mut strays = Vec::new();
+            reconcile(&mut plan, service, family, &own, groups(service, view, family, &mut strays), moment);
+            if !strays.is_empty() {
+                let why = if strays.len() == 1 { strays.concat() } else { format!("[{}]", strays.join(", ")) };
+                let note = format!("Error updating Endpoint Slices for Service {key}: {why}");
+                plan.warning(&**service, "FailedToUpdateEndpointSlices", note);
+            }
         }
         for slice in ours.iter().filter(|slice| !families.contains(&slice.address_type)) {
             plan.delete(&**slice, Propagation::Background);
@@ -75,11 +86,18 @@ fn is_ours(slice: &EndpointSlice) -> bool {
         && slice.metadata.deletion_timestamp.is_none()
 }
 
-fn groups(service: &Service, view: &View, family: &str) -> Groups {
+/// Pods on nodes that nobody knows are left out, and told.
+fn groups(service: &Service, view: &View, family: &str, strays: &mut Vec<String>) -> Groups {
     let namespace = service.metadata.namespace.as_deref().unwrap_or_default();
     let mut groups = Groups::new();
     for pod in view.pods.in_namespace(namespace).filter(|pod| is_behind(service, pod)) {
         let Some(ip) = address(pod, family == "IPv6") else { continue };
+        let lost = |node: &&str| view.nodes.get(&Key::bare(*node)).is_none() && !tolerates_unready(service);
+        if let Some(node) = node_of(pod).filter(lost) {
+            let (pod, service) = (pod.metadata.name.as_deref().unwrap_or_default(), Key::of(&service.metadata));
+            strays.push(format!("skipping Pod {pod} for Service {service}: Node {node} Not Found"));
+            continue;
+        }
         let ports = ports(service, pod);
         let key = ports.iter().map(|port| (port.name.clone(), port.port)).collect();
         let group = groups.entry(key).or_insert_with(|| (ports, Vec::new()));

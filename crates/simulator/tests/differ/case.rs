@@ -22,6 +22,9 @@ pub struct Case {
     pub objects: Vec<Value>,
     #[serde(default)]
     pub steps: Vec<Step>,
+    /// Reasons of conditions between which the real controllers decide by chance: by which of them is faster.
+    #[serde(default)]
+    pub by_chance: Vec<String>,
 }
 
 /// One thing to do. Everything becomes still after it, then the outcomes are compared.

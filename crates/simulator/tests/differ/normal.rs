@@ -14,6 +14,21 @@ static END: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"-[bcdfghjklmnpqrstvw
 /// Ends that controllers make out of a template are hashes: ours and theirs differ, but each is stable.
 static HASH: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[bcdfghjklmnpqrstvwxz2456789]{8,10}\b").unwrap());
 
+/// Makes conditions alike between which chance decides.
+pub fn forget_chance(state: &mut Value, reasons: &[String]) {
+    match state {
+        Value::Array(list) => list.iter_mut().for_each(|one| forget_chance(one, reasons)),
+        Value::Object(map) => {
+            if map.get("reason").and_then(Value::as_str).is_some_and(|reason| reasons.iter().any(|one| one == reason)) {
+                map.insert("reason".to_owned(), json!(reasons));
+                map.remove("message");
+            }
+            map.values_mut().for_each(|one| forget_chance(one, reasons));
+        }
+        _ => {}
+    }
+}
+
 /// All objects of a kind, in an order that does not depend on what was taken away.
 pub fn objects(all: &[Value], namespace: &str) -> Value {
     let mut plain: Vec<Value> = all

@@ -169,5 +169,7 @@ async fn state(case: &Case, world: &World, namespace: &str) -> Value {
         let objects = world.list(kind, namespace).await;
         state.insert(kind.to_owned(), normal::objects(&objects, namespace));
     }
-    Value::Object(state)
+    let mut state = Value::Object(state);
+    normal::forget_chance(&mut state, &case.by_chance);
+    state
 }
