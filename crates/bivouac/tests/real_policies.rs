@@ -228,4 +228,12 @@ async fn labels_mirror_the_members() {
         .await
         .unwrap();
     assert_eq!(member_labels(&made), labels(&[&long]));
+
+    // Who forgets the members hears it from the schema.
+    let raw = json!({"apiVersion": "tenant.otterscale.io/v1alpha1", "kind": "Workspace", "metadata": {"name": "nobody"}, "spec": {}});
+    let resource = kube::core::ApiResource::erase::<Workspace>(&());
+    let api = Api::<kube::core::DynamicObject>::all_with(cluster.client(), &resource);
+    let nobody = serde_json::from_value(raw).unwrap();
+    let refused = api.create(&PostParams::default(), &nobody).await.unwrap_err().to_string();
+    assert!(refused.contains("spec.members: Required value"), "{refused}");
 }

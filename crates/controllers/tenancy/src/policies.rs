@@ -151,8 +151,10 @@ fn within_workspaces(group: &str, resource: &str, places: &[&str]) -> Value {
 /// controller's: CEL cannot hash.
 fn member_labels() -> Value {
     let pattern = "^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$";
+    // Mutation comes before validation: whoever names no members must be told so by the schema, not by an expression.
     let wanted = format!(
-        "object.spec.members.filter(m, m.subject.matches('{pattern}')).map(m, '{MEMBER_LABEL_PREFIX}' + m.subject)"
+        "has(object.spec) && has(object.spec.members) \
+         ? object.spec.members.filter(m, m.subject.matches('{pattern}')).map(m, '{MEMBER_LABEL_PREFIX}' + m.subject) : []"
     );
     let is_ours = format!("k.startsWith('{MEMBER_LABEL_PREFIX}') && !k.startsWith('{MEMBER_LABEL_PREFIX}{HASH_MARK}')");
     let path = "'/metadata/labels/' + jsonpatch.escapeKey(k)";
