@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which pods of a Job to create and which to delete.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
@@ -71,21 +71,13 @@ fn wanted(facts: &Facts<'_>) -> i32 {
 fn surplus(facts: &Facts<'_>, at_least: usize) -> Vec<Arc<Pod>> {
     let mut sorted = facts.active.clone();
     sorted.sort_by(|a, b| by_dispensability(a, b));
-    let (mut gone, kept): (Vec<_>, Vec<_>) = match &facts.indexes {
-        None => (Vec::new(), sorted),
-        Some(_) => sorted.iter().enumerate().map(|(at, pod)| (at, pod.clone())).fold(
-            (Vec::new(), Vec::new()),
-            |(mut gone, mut kept), (at, pod)| {
-                let again = sorted.iter().skip(at + 1).any(|later| index_of(later) == index_of(&pod));
-                if again || !facts.has_valid_index(&pod) {
-                    gone.push(pod)
-                } else {
-                    kept.push(pod)
-                }
-                (gone, kept)
-            },
-        ),
-    };
+    let mut taken = BTreeSet::new();
+    let mut keep =
+        |pod: &Arc<Pod>| facts.indexes.is_none() || facts.has_valid_index(pod) && taken.insert(index_of(pod));
+    // Of two with the same index, the one that is missed more stays.
+    let (mut kept, mut gone): (Vec<_>, Vec<_>) = sorted.into_iter().rev().partition(|pod| keep(pod));
+    kept.reverse();
+    gone.reverse();
     let more = at_least.saturating_sub(gone.len());
     gone.extend(kept.into_iter().take(more));
     gone.truncate(MOST_AT_ONCE);

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The nodes, and who is on them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use k8s_openapi::api::core::v1::{Node, Pod};
+
+use crate::{
+    kinds::View,
+    labels::Labels,
+    room::{self, Amounts},
+    shelf::Key,
+    workload::phase,
+};
+
+/// All nodes, in the order of their names.
+#[derive(Debug)]
+pub struct Board {
+    pub spots: Vec<Spot>,
+    pub namespaces: BTreeMap<String, Labels>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Spot {
+    pub node: Arc<Node>,
+    pub has: Amounts,
+    pub used: Amounts,
+    pub guests: Vec<Guest>,
+}
+
+/// A pod that has a node, or for which one is kept free.
+#[derive(Clone, Debug)]
+pub struct Guest {
+    pub pod: Arc<Pod>,
+    pub needs: Amounts,
+}
+
+pub fn priority(pod: &Pod) -> i32 {
+    pod.spec.as_ref().and_then(|spec| spec.priority).unwrap_or_default()
+}
+
+// === impl Board ===
+
+impl Board {
+    pub fn new(view: &View) -> Self {
+        let spots = view.nodes.iter().map(|node| {
+            let has = room::of_node(node);
+            let mut spot = Spot { node: node.clone(), has, used: Amounts::new(), guests: Vec::new() };
+            let name = node.metadata.name.as_deref().unwrap_or_default();
+            let living = view.pods_on(name).filter(|pod| !matches!(phase(pod), "Succeeded" | "Failed"));
+            living.for_each(|pod| spot.seat(pod.clone(), room::needs(pod)));
+            spot
+        });
+        let labels = view.namespaces.iter().map(|one| {
+            (one.metadata.name.clone().unwrap_or_default(), one.metadata.labels.clone().unwrap_or_default())
+        });
+        Self { spots: spots.collect(), namespaces: labels.collect() }
+    }
+
+    pub fn spot_mut(&mut self, name: &str) -> Option<&mut Spot> {
+        self.spots.iter_mut().find(|spot| spot.name() == name)
+    }
+
+    /// The same nodes without some of the pods.
+    pub fn without(&self, gone: &BTreeSet<Key>) -> Self {
+        let mut board = Self { spots: self.spots.clone(), namespaces: self.namespaces.clone() };
+        for spot in &mut board.spots {
+            let (leave, stay): (Vec<_>, _) = std::mem::take(&mut spot.guests)
+                .into_iter()
+                .partition(|guest| gone.contains(&Key::of(&guest.pod.metadata)));
+            leave.iter().for_each(|guest| room::subtract(&mut spot.used, &guest.needs));
+            spot.guests = stay;
+        }
+        board
+    }
+}
+
+// === impl Spot ===
+
+impl Spot {
+    pub fn name(&self) -> &str {
+        self.node.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    pub fn label(&self, key: &str) -> Option<&str> {
+        Some(self.node.metadata.labels.as_ref()?.get(key)?.as_str())
+    }
+
+    pub fn seat(&mut self, pod: Arc<Pod>, needs: Amounts) {
+        room::add(&mut self.used, &needs);
+        self.guests.push(Guest { pod, needs });
+    }
+}
