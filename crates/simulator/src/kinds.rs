@@ -117,29 +117,26 @@ kinds! {
 }
 
 impl View {
-    /// The pods that are bound to a node, in the order of their keys.
+    /// The pods that are bound to a node, in the order of their keys. Those that have none are with the empty name.
     pub fn pods_on<'a>(&'a self, node: &str) -> impl Iterator<Item = &'a Arc<Pod>> {
         self.pods_on.get(node).into_iter().flatten().filter_map(|key| self.pods.get(key))
     }
 
     fn note_node(&mut self, change: &Change) {
         if let Some(Object::Pod(pod)) = &change.before
-            && let Some(node) = node_of(pod)
-            && let Some(keys) = self.pods_on.get_mut(node)
+            && let Some(keys) = self.pods_on.get_mut(node_of(pod))
         {
             keys.remove(&Key::of(&pod.metadata));
             if keys.is_empty() {
-                self.pods_on.remove(node);
+                self.pods_on.remove(node_of(pod));
             }
         }
-        if let Some(Object::Pod(pod)) = &change.after
-            && let Some(node) = node_of(pod)
-        {
-            self.pods_on.entry(node.to_owned()).or_default().insert(Key::of(&pod.metadata));
+        if let Some(Object::Pod(pod)) = &change.after {
+            self.pods_on.entry(node_of(pod).to_owned()).or_default().insert(Key::of(&pod.metadata));
         }
     }
 }
 
-fn node_of(pod: &Pod) -> Option<&str> {
-    pod.spec.as_ref()?.node_name.as_deref().filter(|node| !node.is_empty())
+fn node_of(pod: &Pod) -> &str {
+    pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default()
 }

@@ -12,6 +12,7 @@ use crate::{
     jobs::{Expiry, Jobs, Orphans},
     quotas::Quotas,
     replica_sets::ReplicaSets,
+    scheduler::Scheduler,
     stateful_sets::StatefulSets,
 };
 
@@ -30,6 +31,7 @@ pub enum Part {
     Quotas,
     Endpoints,
     EndpointSlices,
+    Scheduler,
 }
 
 impl Part {
@@ -47,6 +49,7 @@ impl Part {
         Self::Quotas,
         Self::Endpoints,
         Self::EndpointSlices,
+        Self::Scheduler,
     ];
 
     pub(crate) fn start(self) -> Box<dyn Controller> {
@@ -63,6 +66,7 @@ impl Part {
             Self::Quotas => Box::new(Quotas),
             Self::Endpoints => Box::new(Endpoints),
             Self::EndpointSlices => Box::new(EndpointSlices),
+            Self::Scheduler => Box::new(Scheduler),
         }
     }
 }

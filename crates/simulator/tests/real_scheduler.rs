@@ -227,7 +227,7 @@ fn play_real(cases: &[Case]) -> Vec<Value> {
 fn play_ours(case: &Case) -> Value {
     let mut played = Value::Null;
     stage::run(async {
-        let world = World::Ours(Stage::with(&[Part::Accounts]).await);
+        let world = World::Ours(Stage::with(&[Part::Accounts, Part::Scheduler]).await);
         world.prepare().await;
         played = world.play(case).await;
     });

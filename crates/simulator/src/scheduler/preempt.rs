@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Whose place a pod may take that matters more.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+
+use super::{
+    board::{Board, Guest, Spot, priority},
+    look::{Look, Refusal},
+    words,
+};
+use crate::{room::Amounts, shelf::Key};
+
+/// A node, and those who have to leave it.
+#[derive(Debug)]
+pub struct Choice {
+    pub node: String,
+    pub victims: Vec<Arc<Pod>>,
+}
+
+/// The node where the least is lost; or in words, why there is none.
+pub fn choose(pod: &Pod, needs: &Amounts, board: &Board, refusals: &[Refusal]) -> Result<Choice, String> {
+    let spec = pod.spec.as_ref();
+    if spec.and_then(|spec| spec.preemption_policy.as_deref()) == Some("Never") {
+        return Err("preemption: not eligible due to preemptionPolicy=Never.".to_owned());
+    }
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    let mut found = Vec::new();
+    for (at, (spot, refusal)) in board.spots.iter().zip(refusals).enumerate() {
+        let outcome = if refusal.helpless {
+            Err(vec!["Preemption is not helpful for scheduling".into()])
+        } else {
+            victims(pod, needs, board, at)
+        };
+        match outcome {
+            Ok(victims) => found.push(Choice { node: spot.name().to_owned(), victims }),
+            Err(all) => all.into_iter().for_each(|one| *reasons.entry(one.into_owned()).or_default() += 1),
+        }
+    }
+    let best = found.into_iter().min_by_key(loss);
+    best.ok_or_else(|| format!("preemption: {}", words::none_of(board.spots.len(), &reasons)))
+}
+
+type Reasons = Vec<std::borrow::Cow<'static, str>>;
+
+/// Those who must go from a node: the least important ones, and no more than it takes.
+fn victims(pod: &Pod, needs: &Amounts, board: &Board, at: usize) -> Result<Vec<Arc<Pod>>, Reasons> {
+    let here = |board: &Board| board.spots.get(at).map(Spot::clone);
+    let guests = here(board).map(|spot| spot.guests).unwrap_or_default();
+    let mut lesser: Vec<Guest> = guests.into_iter().filter(|guest| priority(&guest.pod) < priority(pod)).collect();
+    if lesser.is_empty() {
+        return Err(vec!["No preemption victims found for incoming pod".into()]);
+    }
+    lesser.sort_by_key(|guest| (Reverse(priority(&guest.pod)), started(&guest.pod), Key::of(&guest.pod.metadata)));
+    let mut gone: BTreeSet<Key> = lesser.iter().map(|guest| Key::of(&guest.pod.metadata)).collect();
+    let refusal = |gone: &BTreeSet<Key>| {
+        let board = board.without(gone);
+        let spot = board.spots.get(at)?;
+        Look::new(pod, needs, &board)?.refusal(spot)
+    };
+    if let Some(refusal) = refusal(&gone) {
+        return Err(refusal.reasons);
+    }
+    lesser.retain(|guest| {
+        let key = Key::of(&guest.pod.metadata);
+        gone.remove(&key);
+        let needed = refusal(&gone).is_some();
+        if needed {
+            gone.insert(key);
+        }
+        needed
+    });
+    Ok(lesser.into_iter().map(|guest| guest.pod).collect())
+}
+
+fn started(pod: &Pod) -> Option<Timestamp> {
+    pod.status.as_ref()?.start_time.as_ref().map(|time| time.0)
+}
+
+/// The loss of important pods counts first, then that of many, then that of those who have run for long.
+fn loss(choice: &Choice) -> (i32, i64, usize, Reverse<Option<Timestamp>>, String) {
+    let worth = |pod: &Arc<Pod>| i64::from(priority(pod)) - i64::from(i32::MIN);
+    let most = choice.victims.iter().map(|pod| priority(pod)).max().unwrap_or(i32::MIN);
+    let sum = choice.victims.iter().map(worth).sum();
+    let top = choice.victims.iter().filter(|pod| priority(pod) == most);
+    let since = top.filter_map(|pod| started(pod)).min();
+    (most, sum, choice.victims.len(), Reverse(since), choice.node.clone())
+}
