@@ -90,7 +90,11 @@ impl Plan {
 
     /// Changes metadata of exactly this object, whatever else has happened to it.
     pub fn patch_metadata<K: Subject>(&mut self, object: &K, metadata: serde_json::Value) {
-        let body = serde_json::json!({ "metadata": metadata });
+        self.patch(object, serde_json::json!({ "metadata": metadata }));
+    }
+
+    /// Merges fields, which must include metadata, into exactly this object.
+    pub fn patch<K: Subject>(&mut self, object: &K, body: serde_json::Value) {
         self.writes.push(Write::Patch { target: Target::of(object), body });
     }
 

@@ -10,6 +10,9 @@ use crate::{
     endpoint_slices::EndpointSlices,
     endpoints::Endpoints,
     jobs::{Expiry, Jobs, Orphans},
+    kubelets::Kubelets,
+    load_balancers::LoadBalancers,
+    nodes::{Evictions, LostPods, Nodes},
     quotas::Quotas,
     replica_sets::ReplicaSets,
     scheduler::Scheduler,
@@ -32,6 +35,11 @@ pub enum Part {
     Endpoints,
     EndpointSlices,
     Scheduler,
+    Kubelets,
+    Nodes,
+    Evictions,
+    LostPods,
+    LoadBalancers,
 }
 
 impl Part {
@@ -50,6 +58,11 @@ impl Part {
         Self::Endpoints,
         Self::EndpointSlices,
         Self::Scheduler,
+        Self::Kubelets,
+        Self::Nodes,
+        Self::Evictions,
+        Self::LostPods,
+        Self::LoadBalancers,
     ];
 
     pub(crate) fn start(self) -> Box<dyn Controller> {
@@ -67,6 +80,11 @@ impl Part {
             Self::Endpoints => Box::new(Endpoints),
             Self::EndpointSlices => Box::new(EndpointSlices),
             Self::Scheduler => Box::new(Scheduler),
+            Self::Kubelets => Box::new(Kubelets),
+            Self::Nodes => Box::new(Nodes),
+            Self::Evictions => Box::new(Evictions::default()),
+            Self::LostPods => Box::new(LostPods::default()),
+            Self::LoadBalancers => Box::new(LoadBalancers),
         }
     }
 }

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::{
-    board::{Board, Guest, Spot, priority},
+    board::{Board, Guest, priority},
     look::{Look, Refusal},
     words,
 };
@@ -51,8 +51,7 @@ type Reasons = Vec<std::borrow::Cow<'static, str>>;
 
 /// Those who must go from a node: the least important ones, and no more than it takes.
 fn victims(pod: &Pod, needs: &Amounts, board: &Board, at: usize) -> Result<Vec<Arc<Pod>>, Reasons> {
-    let here = |board: &Board| board.spots.get(at).map(Spot::clone);
-    let guests = here(board).map(|spot| spot.guests).unwrap_or_default();
+    let guests = board.spots.get(at).map(|spot| spot.guests.clone()).unwrap_or_default();
     let mut lesser: Vec<Guest> = guests.into_iter().filter(|guest| priority(&guest.pod) < priority(pod)).collect();
     if lesser.is_empty() {
         return Err(vec!["No preemption victims found for incoming pod".into()]);
