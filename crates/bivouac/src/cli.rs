@@ -34,6 +34,11 @@ pub enum Command {
     Reset(ResetOptions),
     /// Run the controllers against a Kubernetes cluster
     Operator(OperatorOptions),
+    /// Play scenarios in virtual time, with everything that can go wrong going wrong
+    ///
+    /// One seed decides everything, so what was found can be played again. Without more options a scenario is played with the
+    /// random faults of its seed. The exit code is 1 if a guarantee was broken.
+    Simulate(SimulateOptions),
     /// Print the custom resource definitions, ready for `kubectl apply --server-side -f -`
     Crds(PrintOptions),
     /// Print the rights that the operator needs, and nothing more than that
@@ -160,6 +165,74 @@ pub struct TenancyOptions {
     /// Value of the label app.kubernetes.io/part-of on what Workspaces own
     #[arg(long, env = "BIVOUAC_TENANCY_PART_OF", default_value = "otterscale")]
     pub tenancy_part_of: String,
+}
+
+#[derive(Debug, Args)]
+pub struct SimulateOptions {
+    /// Scenarios by name, as `--list` shows them, with `*` at the end for many; or files
+    #[arg(value_name = "SCENARIO", required_unless_present = "list")]
+    pub scenarios: Vec<String>,
+    /// Show the scenarios there are
+    #[arg(long)]
+    pub list: bool,
+    /// The seed that decides everything
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// How many seeds, from the first one on
+    #[arg(long)]
+    pub seeds: Option<u64>,
+    /// Go on, seed after seed, until something is wrong
+    #[arg(long)]
+    pub until_failure: bool,
+    /// What goes wrong
+    #[arg(long, default_value = "random")]
+    pub mode: SimulateMode,
+    /// Exactly these faults, separated by commas, as a failure prints them
+    #[arg(long, conflicts_with_all = ["mode", "undisturbed"])]
+    pub faults: Option<String>,
+    /// No faults at all
+    #[arg(long)]
+    pub undisturbed: bool,
+    /// Other controllers than those of the scenario, as for `bivouac operator`
+    #[arg(long, allow_hyphen_values = true)]
+    pub controllers: Option<String>,
+    /// How many processes play at the same time
+    #[arg(long, default_value_t = 1)]
+    pub jobs: u32,
+    /// Print the results as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Ways to disturb a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SimulateMode {
+    /// Random faults, several at once, decided by the seed
+    Random,
+    /// The operator dies before and after each of its calls
+    Crashes,
+    /// Each call is answered with each kind of error, done or not done
+    Errors,
+    /// All watches lag behind from each event on
+    Stale,
+    /// What happens after each event is never seen, only what came of it
+    Unobserved,
+}
+
+impl SimulateMode {
+    /// As `bivouac-sim` calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Random => "random",
+            Self::Crashes => "crashes",
+            Self::Errors => "errors",
+            Self::Stale => "stale",
+            Self::Unobserved => "unobserved",
+        }
+    }
 }
 
 #[derive(Debug, Args)]

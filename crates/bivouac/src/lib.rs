@@ -4,4 +4,5 @@
 pub mod cli;
 pub mod operator;
 pub mod print;
+pub mod simulate;
 pub mod up;

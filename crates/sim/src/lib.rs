@@ -16,7 +16,6 @@ pub mod invariants;
 pub mod outcome;
 #[cfg(feature = "planted")]
 pub mod planted;
-pub mod report;
 pub mod run;
 pub mod scenario;
 pub mod shrink;

@@ -9,15 +9,17 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow};
+use bivouac::simulate::report::{Counts, Failure, Line, Summary};
 use bivouac_sim::{
     Fault, Outcome, Scenario, Trial,
     baseline::Baseline,
     explore::{self, Mode},
-    report::{Counts, Failure, Line, Summary},
     run::{self, Stage},
     shrink::shrink,
     world,
 };
+
+use sha2::{Digest, Sha256};
 
 use crate::{
     Options,
@@ -153,7 +155,7 @@ impl Player<'_> {
     }
 
     fn count(&mut self, outcome: &Outcome, faults: &[Fault]) {
-        self.summary.transcript_hash.clone_from(&outcome.transcript_hash);
+        self.summary.transcript_hash = chained(&self.summary.transcript_hash, &outcome.transcript_hash);
         let crash = matches!(faults, [Fault::Crash { .. }]);
         self.summary.counts.add(&Counts {
             runs: 1,
@@ -179,6 +181,15 @@ fn in_virtual_time(stage: &Stage, trial: &Trial, baseline: Option<&Baseline>) ->
             Baseline { outcome: Outcome { violations, ..Outcome::default() }, ..Baseline::default() }
         }
     }
+}
+
+/// One hash for all runs so far: any difference in any of them shows in it.
+fn chained(before: &str, next: &str) -> String {
+    if before.is_empty() {
+        return next.to_owned();
+    }
+    let digest = Sha256::new().chain_update(before).chain_update(next).finalize();
+    digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn in_words(lost: &Lost) -> String {

@@ -13,6 +13,9 @@ use crate::{
     world,
 };
 
+const TRY_AGAIN: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(1_200);
+
 /// Plays the steps in time. `restart` is called for the operator.
 pub async fn play(scenario: &Scenario, server: &Speaker, start: Instant, restart: impl AsyncFn()) -> Result<()> {
     for step in &scenario.timeline {
@@ -21,10 +24,21 @@ pub async fn play(scenario: &Scenario, server: &Speaker, start: Instant, restart
             restart().await;
         }
         for n in 1..=step.repeat {
-            act(step, server, n).await?;
+            patiently(step, server, n).await?;
         }
     }
     Ok(())
+}
+
+/// People try again when what they want to touch is not there yet: the operator may be late.
+async fn patiently(step: &Step, server: &Speaker, n: u32) -> Result<()> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match act(step, server, n).await {
+            Err(_) if Instant::now() < until => tokio::time::sleep(TRY_AGAIN).await,
+            outcome => return outcome,
+        }
+    }
 }
 
 async fn act(step: &Step, server: &Speaker, n: u32) -> Result<()> {

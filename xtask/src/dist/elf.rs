@@ -21,6 +21,31 @@ pub fn interpreter(file: &[u8]) -> Result<Option<String>> {
     Ok(None)
 }
 
+/// Whether a program itself defines a symbol, from its symbol table.
+pub fn defines(file: &[u8], symbol: &str) -> Result<bool> {
+    const SYMBOLS: u64 = 2;
+    const ENTRY: u64 = 24;
+    let (table, size, count) = (number(file, 40, 8)?, number(file, 58, 2)?, number(file, 60, 2)?);
+    let header = |index: u64| table + index * size;
+    let section = |index: u64| bytes(file, number(file, header(index) + 24, 8)?, number(file, header(index) + 32, 8)?);
+    let mut found = None;
+    for index in 0..count {
+        if number(file, header(index) + 4, 4)? == SYMBOLS {
+            found = Some((section(index)?, section(number(file, header(index) + 40, 4)?)?));
+        }
+    }
+    let Some((symbols, names)) = found else { bail!("the program was stripped of its symbols") };
+    let wanted = format!("{symbol}\0");
+    for at in (0..symbols.len() as u64).step_by(ENTRY as usize) {
+        let (name, section) = (usize::try_from(number(symbols, at, 4)?)?, number(symbols, at + 6, 2)?);
+        // Section 0 is for what others define.
+        if section != 0 && names.get(name..).is_some_and(|rest| rest.starts_with(wanted.as_bytes())) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 fn bytes(file: &[u8], start: u64, length: u64) -> Result<&[u8]> {
     let (start, length) = (usize::try_from(start)?, usize::try_from(length)?);
     let end = start.checked_add(length).context("a header is wrong")?;
@@ -33,12 +58,19 @@ fn number(file: &[u8], start: u64, length: u64) -> Result<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::interpreter;
+    use super::{defines, interpreter};
 
     #[test]
     fn this_test_is_dynamic() {
         let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         assert!(interpreter(&own).unwrap().unwrap().contains("ld-linux"));
+    }
+
+    #[test]
+    fn this_test_defines_main_and_only_uses_others() {
+        let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        assert!(defines(&own, "main").unwrap());
+        assert!(!defines(&own, "getrandom").unwrap() && !defines(&own, "mai").unwrap());
     }
 
     #[test]

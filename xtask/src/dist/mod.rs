@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `cargo xtask dist`: the static binary and the container image.
 
-mod elf;
+pub mod elf;
 mod oci;
 
 use std::env::{self, consts::ARCH};

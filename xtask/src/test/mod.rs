@@ -5,6 +5,7 @@ mod contracts;
 mod lints;
 mod nextest;
 mod rings;
+mod simulation;
 mod speed;
 mod tally;
 mod tools;
@@ -46,7 +47,7 @@ const PARTS: [Part; 12] = [
     Part { name: "tree", slow: false, run: tree::check },
     Part { name: "ring1", slow: false, run: rings::pure },
     Part { name: "ring2", slow: false, run: rings::embedded },
-    Part { name: "ring3", slow: false, run: rings::simulated },
+    Part { name: "ring3", slow: false, run: simulation::run },
     Part { name: "ring4", slow: true, run: rings::real },
     Part { name: "conformance", slow: true, run: conformance },
 ];

@@ -18,12 +18,6 @@ pub fn embedded() -> Result<Tally> {
     nextest::run("binary(/^embedded_/)", &[])
 }
 
-/// Ring 3: the simulation.
-pub fn simulated() -> Result<Tally> {
-    println!("ring 3: no tests yet (the simulation is not written)");
-    Ok(Tally::default())
-}
-
 /// Ring 4: the test programs named `real_*`, against one cluster of real servers.
 pub fn real() -> Result<Tally> {
     components::ensure(&Component::ALL).context("the tests with real servers cannot run")?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What `bivouac-sim` tells, a line of JSON each.
+//! What `bivouac-sim` tells, a line of JSON each. Both programs have it from here.
 
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ pub struct Failure {
 pub struct Summary {
     pub scenario: String,
     pub seed: u64,
-    /// Of the last run. The same in every process for the same trial.
+    /// Over all runs. The same in every process for the same trials.
     pub transcript_hash: String,
     pub counts: Counts,
     pub failures: u64,

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Ring 3: the simulation, through the command that people use.
+
+use std::{
+    process::Command,
+    time::{Instant, SystemTime},
+};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::tally::Tally;
+use crate::{dist, repo};
+
+/// Seeds that are played in two processes and must give the same transcript.
+const TWICE: u64 = 120;
+/// Crash points that a run of the tests must have tried.
+const CRASH_POINTS: u64 = 5_000;
+/// Within so many seeds a planted bug must be found.
+const BOUND: u64 = 400;
+const BUGS: [&str; 6] =
+    ["create-then-record", "stale-cache", "missed-delete", "early-finalizer", "hot-loop", "event-order"];
+/// Two cores play at the same time.
+const JOBS: &str = "2";
+
+pub fn run() -> Result<Tally> {
+    build()?;
+    let mut tally = Tally::default();
+    tally.count("sim: the symbol", symbol_is_only_where_it_belongs());
+    tally.count("sim: two processes", two_processes_agree());
+    tally.count("sim: crash points", every_crash_point());
+    for mode in ["stale", "unobserved"] {
+        tally.count(&format!("sim: {mode}"), all_of("tenancy/*", &["--mode", mode]).map(drop));
+    }
+    tally.count("sim: errors", all_of("tenancy/one-workspace", &["--mode", "errors"]).map(drop));
+    tally.count("sim: known seeds", all_of("tenancy/*", &["--seed", "1", "--seeds", "6"]).map(drop));
+    let fresh = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_secs() % 1_000_000_000;
+    println!("fresh seeds from {fresh} on");
+    tally.count("sim: fresh seeds", all_of("tenancy/*", &["--seed", &fresh.to_string(), "--seeds", "3"]).map(drop));
+    tally.count("sim: without a bug", all_of("planted/lamps", &["--seeds", "60"]).map(drop));
+    for bug in BUGS {
+        tally.count(&format!("sim: {bug}"), is_found(bug));
+    }
+    Ok(tally)
+}
+
+fn build() -> Result<()> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--quiet", "--profile", "sim", "-p", "bivouac", "-p", "bivouac-sim"]);
+    cargo.args(["--features", "bivouac-sim/planted"]).current_dir(repo::root());
+    ensure!(cargo.status().context("cannot start cargo")?.success(), "the simulation does not build");
+    Ok(())
+}
+
+fn program(name: &str) -> Result<std::path::PathBuf> {
+    let programs = repo::programs()?;
+    Ok(programs.parent().context("the programs lie nowhere")?.join("sim").join(name))
+}
+
+/// Nobody who makes keys may have the replaced randomness.
+fn symbol_is_only_where_it_belongs() -> Result<()> {
+    let defines = |name: &str| dist::elf::defines(&std::fs::read(program(name)?)?, "getrandom");
+    ensure!(defines("bivouac-sim")?, "bivouac-sim does not define getrandom, so no seed decides about it");
+    ensure!(!defines("bivouac")?, "bivouac defines getrandom: its keys could be guessed");
+    Ok(())
+}
+
+/// What `bivouac simulate` says, and whether it found something.
+fn simulate(scenario: &str, options: &[&str]) -> Result<(Vec<Value>, bool)> {
+    let output = Command::new(program("bivouac")?).args(["simulate", scenario, "--json"]).args(options).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(matches!(output.status.code(), Some(0 | 1)), "it ended with {}: {said}", output.status);
+    let told: Value = serde_json::from_slice(&output.stdout).context("it does not speak JSON")?;
+    let stories = if let Value::Array(stories) = told { stories } else { vec![told] };
+    Ok((stories, output.status.code() == Some(1)))
+}
+
+fn sum(stories: &[Value], field: &str) -> f64 {
+    stories.iter().filter_map(|story| story.get(field)?.as_f64()).sum()
+}
+
+/// Plays trials, of which none may go wrong.
+fn all_of(scenario: &str, options: &[&str]) -> Result<Vec<Value>> {
+    let start = Instant::now();
+    let (stories, failed) = simulate(scenario, &[options, &["--jobs", JOBS]].concat())?;
+    let wrong: Vec<&Value> = stories.iter().filter_map(|story| story.get("violations")).collect();
+    ensure!(!failed, "{scenario} {} went wrong: {wrong:#?}", options.join(" "));
+    println!(
+        "{scenario} {}: {} runs, {} steps, {:.0} virtual seconds, {:.1} s",
+        options.join(" "),
+        sum(&stories, "runs"),
+        sum(&stories, "steps"),
+        sum(&stories, "virtual_seconds"),
+        start.elapsed().as_secs_f64()
+    );
+    Ok(stories)
+}
+
+fn two_processes_agree() -> Result<()> {
+    let seeds = TWICE.to_string();
+    let play = || simulate("tenancy/removed-member", &["--seeds", &seeds]);
+    let ((one, _), (two, _)) = (play()?, play()?);
+    let hash = |stories: &[Value]| stories.first()?.get("transcript_hash")?.as_str().map(str::to_owned);
+    ensure!(hash(&one).is_some() && hash(&one) == hash(&two), "two processes differ: {one:?} and {two:?}");
+    println!("{TWICE} seeds in two processes: the same transcripts");
+    Ok(())
+}
+
+fn every_crash_point() -> Result<()> {
+    let stories = all_of("tenancy/*", &["--mode", "crashes"])?;
+    let points = sum(&stories, "crash_points");
+    println!("{points} crash points, all different");
+    ensure!(points >= CRASH_POINTS as f64, "only {points} crash points of {CRASH_POINTS}");
+    Ok(())
+}
+
+fn is_found(bug: &str) -> Result<()> {
+    let (controllers, seeds) = (format!("--controllers=planted:{bug}"), BOUND.to_string());
+    let (stories, failed) = simulate("planted/lamps", &[&controllers, "--until-failure", "--seeds", &seeds])?;
+    ensure!(failed, "not found within {BOUND} seeds");
+    println!("{bug}: found after {} runs", sum(&stories, "runs"));
+    Ok(())
+}
