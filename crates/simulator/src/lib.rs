@@ -6,6 +6,7 @@
 //! caches that lag, no threads. That is what makes a simulation repeatable, and it is also all that a laptop needs.
 
 mod accounts;
+mod certificates;
 mod cluster;
 mod controller;
 mod daemon_sets;

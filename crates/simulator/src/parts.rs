@@ -3,6 +3,7 @@
 
 use crate::{
     accounts::Accounts,
+    certificates::Certificates,
     controller::Controller,
     daemon_sets::DaemonSets,
     deployments::Deployments,
@@ -40,10 +41,11 @@ pub enum Part {
     Evictions,
     LostPods,
     LoadBalancers,
+    Certificates,
 }
 
 impl Part {
-    /// In the order in which they are asked what to do.
+    /// What every cluster has, in the order in which they are asked what to do.
     pub const ALL: &'static [Self] = &[
         Self::Accounts,
         Self::Jobs,
@@ -65,6 +67,9 @@ impl Part {
         Self::LoadBalancers,
     ];
 
+    /// What a laptop has besides: parts that need real randomness, which a simulation must not have.
+    pub const LAPTOP: &'static [Self] = &[Self::Certificates];
+
     pub(crate) fn start(self) -> Box<dyn Controller> {
         match self {
             Self::Accounts => Box::new(Accounts),
@@ -85,6 +90,7 @@ impl Part {
             Self::Evictions => Box::new(Evictions::default()),
             Self::LostPods => Box::new(LostPods::default()),
             Self::LoadBalancers => Box::new(LoadBalancers),
+            Self::Certificates => Box::new(Certificates::default()),
         }
     }
 }

@@ -18,6 +18,8 @@ const LAST_RETRY: Duration = Duration::from_secs(30);
 pub struct Queue {
     now: BTreeSet<Key>,
     later: BTreeMap<Key, Timestamp>,
+    /// The same as `later`, the earliest first.
+    order: BTreeSet<(Timestamp, Key)>,
     failures: BTreeMap<Key, (u32, Refusal)>,
 }
 
@@ -26,21 +28,25 @@ impl Queue {
         self.now.insert(key);
     }
 
-    /// The next key that is due, in the order of keys.
+    /// The next key that is due: what changed in the order of keys, then what has waited in the order of time.
     pub fn take(&mut self, now: Timestamp) -> Option<Key> {
-        if let Some(key) = self.now.pop_first() {
-            // A change makes the wait for it pointless: the new plan says how long to wait, if at all.
-            self.later.remove(&key);
-            return Some(key);
+        let waited = || self.order.first().filter(|(at, _)| *at <= now).map(|(_, key)| key.clone());
+        let key = self.now.pop_first().or_else(waited)?;
+        // A change makes the wait for it pointless: the new plan says how long to wait, if at all.
+        if let Some(at) = self.later.remove(&key) {
+            self.order.remove(&(at, key.clone()));
         }
-        let key = self.later.iter().find(|(_, at)| **at <= now).map(|(key, _)| key.clone())?;
-        self.later.remove(&key);
         Some(key)
     }
 
     pub fn later(&mut self, key: &Key, at: Timestamp) {
-        let known = self.later.get(key).copied();
-        self.later.insert(key.clone(), known.map_or(at, |known| known.min(at)));
+        match self.later.get(key).copied() {
+            Some(known) if known <= at => return,
+            Some(known) => self.order.remove(&(known, key.clone())),
+            None => true,
+        };
+        self.later.insert(key.clone(), at);
+        self.order.insert((at, key.clone()));
     }
 
     pub fn refusal(&self, key: &Key) -> Option<&Refusal> {
@@ -62,7 +68,7 @@ impl Queue {
 
     /// When the next key is due.
     pub fn due(&self) -> Option<Timestamp> {
-        if self.now.is_empty() { self.later.values().min().copied() } else { Some(Timestamp::MIN) }
+        if self.now.is_empty() { self.order.first().map(|(at, _)| *at) } else { Some(Timestamp::MIN) }
     }
 }
 

@@ -73,7 +73,7 @@ fn cases() -> Vec<Case> {
     let asked = std::env::var("CASES").unwrap_or_default();
     let all = files.iter().flat_map(|file| {
         let text = fs::read_to_string(file).unwrap();
-        serde_saphyr::from_multiple::<Case>(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+        serde_saphyr::from_multiple::<Case>(&text).unwrap()
     });
     all.filter(|case| case.name.contains(&asked)).collect()
 }

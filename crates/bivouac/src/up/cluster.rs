@@ -16,6 +16,7 @@ use bivouac_runtime::{
     readiness::Readiness,
     registry::{self, Registration},
 };
+use bivouac_simulator::Part;
 use futures::FutureExt;
 use kube::Client;
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
@@ -62,6 +63,7 @@ impl Cluster {
             trusts_all: false,
             tokens: [(identity.token.clone(), User::admin())].into(),
             advertised: Some(listener.local_addr()?),
+            logs: Some(bivouac_simulator::logs()),
             ..Settings::default()
         };
         let server = ApiServer::start(settings).await;
@@ -80,7 +82,8 @@ impl Cluster {
             serving,
         };
         cluster.beside(cluster.server.clone(), |server| async move { server.collect().await });
-        let simulated = bivouac_simulator::Cluster::start(&cluster.server, &bivouac_simulator::Settings::default());
+        let parts = [Part::ALL, Part::LAPTOP].concat();
+        let simulated = bivouac_simulator::Cluster::start(&cluster.server, &bivouac_simulator::Settings { parts });
         cluster.beside(simulated, |simulated| simulated.run(CancellationToken::new()));
         cluster.beside((cluster.server.clone(), scene.clone()), |(server, scene)| tell_failure(server, scene));
         Ok(cluster)

@@ -24,7 +24,8 @@ pub const ACCOUNT: &str = "bivouac";
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The first camp, in the order in which it is pitched. Part of the binary: it needs no checkout.
-const CAMP: [(&str, &str); 4] = [
+const CAMP: [(&str, &str); 5] = [
+    ("05-nodes.yaml", include_str!("../../../../examples/first-camp/05-nodes.yaml")),
     ("10-workspaces.yaml", include_str!("../../../../examples/first-camp/10-workspaces.yaml")),
     ("20-notebook.yaml", include_str!("../../../../examples/first-camp/20-notebook.yaml")),
     ("30-training.yaml", include_str!("../../../../examples/first-camp/30-training.yaml")),

@@ -28,6 +28,13 @@ fn a_first_day() {
         assert_eq!(said.code, Some(0), "{command}: {}", said.err);
     }
     assert!(user.kubectl(&["get", "deployments", "-A"]).contains("inference"));
+    // Pods find simulated nodes and run there.
+    let wait = ["rollout", "status", "deployment/inference", "-n", "borealis", "--timeout=60s"];
+    assert!(user.kubectl(&wait).contains("successfully rolled out"));
+    let logs = user.kubectl(&["logs", "deployment/notebook", "-n", "aurora"]);
+    assert!(logs.contains("quay.io/jupyter/base-notebook"), "{logs}");
+    let nodes = ["get", "pods", "-n", "aurora", "-l", "job-name=training", "-o", "jsonpath={.items[*].spec.nodeName}"];
+    eventually("training has GPUs", || user.kubectl(&nodes).split(' ').all(|node| node == "camp-gpu"));
 
     // A manifest of one's own, and what it leads to.
     user.kubectl(&["apply", "-f", SMALLEST]);
