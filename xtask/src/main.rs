@@ -6,6 +6,8 @@ mod conformance;
 mod dist;
 mod generate;
 mod repo;
+mod simulation;
+mod soak;
 mod test;
 mod testenv;
 
@@ -27,6 +29,8 @@ enum Job {
     Testenv(testenv::Command),
     /// Compare the embedded API server with the real one
     Conformance(conformance::Options),
+    /// Try crash points for a long time; what was tried adds up in crates/sim/totals.json
+    Soak(soak::Options),
     /// Measure
     Bench(bench::Options),
     /// Build the static binary and the container image into dist/
@@ -49,6 +53,7 @@ fn run(job: Job) -> Result<ExitCode> {
         Job::Test(options) => test::run(&options),
         Job::Testenv(command) => testenv::run(command),
         Job::Conformance(options) => conformance::run(&options),
+        Job::Soak(options) => soak::run(&options),
         Job::Bench(options) => bench::run(&options),
         Job::Dist => dist::run(),
     }

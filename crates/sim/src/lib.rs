@@ -12,6 +12,7 @@ pub mod end;
 pub mod explore;
 pub mod fault;
 pub mod gate;
+pub mod generate;
 pub mod invariants;
 pub mod outcome;
 #[cfg(feature = "planted")]

@@ -8,6 +8,8 @@ use include_dir::{Dir, include_dir};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::generate;
+
 static SHIPPED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/scenarios");
 
 /// One story.
@@ -104,8 +106,12 @@ fn an_hour() -> u32 {
 }
 
 impl Scenario {
-    /// One of ours by its name, or a file.
+    /// One of ours by its name, one that is generated from a number, or a file.
     pub fn find(name: &str) -> Result<Self> {
+        if let Some(number) = name.strip_prefix(generate::PREFIX) {
+            let number = number.parse().with_context(|| format!("{name} must end in a number"))?;
+            return Ok(generate::scenario(number));
+        }
         if let Some(file) = SHIPPED.get_file(format!("{name}.yaml")) {
             return Self::parse(name, file.contents_utf8().unwrap_or_default());
         }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Ring 3: the simulation, through the command that people use.
 
-use std::{
-    process::Command,
-    time::{Instant, SystemTime},
-};
+use std::time::{Instant, SystemTime};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::Value;
 
 use super::tally::Tally;
-use crate::{dist, repo};
+use crate::{
+    dist,
+    simulation::{JOBS, build, program, simulate, sum},
+};
 
 /// Seeds that are played in two processes and must give the same transcript.
 const TWICE: u64 = 120;
@@ -20,8 +20,6 @@ const CRASH_POINTS: u64 = 5_000;
 const BOUND: u64 = 400;
 const BUGS: [&str; 6] =
     ["create-then-record", "stale-cache", "missed-delete", "early-finalizer", "hot-loop", "event-order"];
-/// Two cores play at the same time.
-const JOBS: &str = "2";
 
 pub fn run() -> Result<Tally> {
     build()?;
@@ -44,39 +42,12 @@ pub fn run() -> Result<Tally> {
     Ok(tally)
 }
 
-fn build() -> Result<()> {
-    let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--quiet", "--profile", "sim", "-p", "bivouac", "-p", "bivouac-sim"]);
-    cargo.args(["--features", "bivouac-sim/planted"]).current_dir(repo::root());
-    ensure!(cargo.status().context("cannot start cargo")?.success(), "the simulation does not build");
-    Ok(())
-}
-
-fn program(name: &str) -> Result<std::path::PathBuf> {
-    let programs = repo::programs()?;
-    Ok(programs.parent().context("the programs lie nowhere")?.join("sim").join(name))
-}
-
 /// Nobody who makes keys may have the replaced randomness.
 fn symbol_is_only_where_it_belongs() -> Result<()> {
     let defines = |name: &str| dist::elf::defines(&std::fs::read(program(name)?)?, "getrandom");
     ensure!(defines("bivouac-sim")?, "bivouac-sim does not define getrandom, so no seed decides about it");
     ensure!(!defines("bivouac")?, "bivouac defines getrandom: its keys could be guessed");
     Ok(())
-}
-
-/// What `bivouac simulate` says, and whether it found something.
-fn simulate(scenario: &str, options: &[&str]) -> Result<(Vec<Value>, bool)> {
-    let output = Command::new(program("bivouac")?).args(["simulate", scenario, "--json"]).args(options).output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(matches!(output.status.code(), Some(0 | 1)), "it ended with {}: {said}", output.status);
-    let told: Value = serde_json::from_slice(&output.stdout).context("it does not speak JSON")?;
-    let stories = if let Value::Array(stories) = told { stories } else { vec![told] };
-    Ok((stories, output.status.code() == Some(1)))
-}
-
-fn sum(stories: &[Value], field: &str) -> f64 {
-    stories.iter().filter_map(|story| story.get(field)?.as_f64()).sum()
 }
 
 /// Plays trials, of which none may go wrong.

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `cargo xtask soak`: crash points for as long as one likes. What was tried adds up in a committed file, so that a long
+//! run can be interrupted and gone on with; no point is counted twice.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::PathBuf,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+
+use crate::{repo, simulation};
+
+/// Stories that follow from a number: there is always a next one.
+const GENERATED: &str = "tenancy/generated#";
+
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// How long to go on
+    #[arg(long, default_value_t = 30)]
+    minutes: u64,
+}
+
+/// What was tried so far, over all runs.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Totals {
+    /// Complete runs with one crash each, at places that are all different.
+    crash_points: u64,
+    virtual_days: f64,
+    /// Sum over all processes.
+    process_hours: f64,
+    /// Written scenarios, with their crash points.
+    scenarios: BTreeMap<String, u64>,
+    /// Generated stories 1 to this one.
+    generated_through: u64,
+    generated_points: u64,
+}
+
+pub fn run(options: &Options) -> Result<ExitCode> {
+    simulation::build()?;
+    let file = repo::root().join("crates/sim/totals.json");
+    let mut totals = read(&file)?;
+    let until = Instant::now() + Duration::from_secs(60 * options.minutes);
+    let missing: Vec<String> =
+        simulation::scenarios("tenancy/")?.into_iter().filter(|name| !totals.scenarios.contains_key(name)).collect();
+    for name in missing {
+        let points = exhaust(&name, &mut totals)?;
+        totals.scenarios.insert(name, points);
+        write(&file, &totals)?;
+    }
+    while Instant::now() < until {
+        let next = totals.generated_through + 1;
+        totals.generated_points += exhaust(&format!("{GENERATED}{next}"), &mut totals)?;
+        totals.generated_through = next;
+        write(&file, &totals)?;
+    }
+    println!("{} crash points so far", totals.crash_points);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Tries every crash point of one scenario.
+fn exhaust(name: &str, totals: &mut Totals) -> Result<u64> {
+    let (stories, failed) = simulation::simulate(name, &["--mode", "crashes", "--jobs", simulation::JOBS])?;
+    ensure!(!failed, "{name} went wrong: {:#?}", stories.first().and_then(|story| story.get("violations")));
+    let points = simulation::sum(&stories, "crash_points") as u64;
+    totals.crash_points += points;
+    totals.virtual_days += simulation::sum(&stories, "virtual_seconds") / 86_400.0;
+    totals.process_hours += simulation::sum(&stories, "wall_seconds") * 2.0 / 3_600.0;
+    println!("{name}: {points}, in sum {}", totals.crash_points);
+    Ok(points)
+}
+
+fn read(file: &PathBuf) -> Result<Totals> {
+    match fs::read(file) {
+        Ok(bytes) => serde_json::from_slice(&bytes).with_context(|| format!("{} cannot be read", file.display())),
+        Err(_) => Ok(Totals::default()),
+    }
+}
+
+/// In one step: an interrupted run leaves the file as it was.
+fn write(file: &PathBuf, totals: &Totals) -> Result<()> {
+    let next = file.with_extension("json.next");
+    fs::write(&next, serde_json::to_string_pretty(totals)? + "\n")?;
+    Ok(fs::rename(next, file)?)
+}
