@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use stage::Stage;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
+const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 const NODES: &str = "/api/v1/nodes";
 
 #[derive(Clone, Debug, Deserialize)]
@@ -27,6 +28,8 @@ struct Case {
     nodes: Vec<Spot>,
     #[serde(default)]
     before: Vec<Wanted>,
+    #[serde(default)]
+    budgets: Vec<Budget>,
     pod: Wanted,
     /// Only one node is right, or clearly the best: both must choose the same.
     #[serde(default)]
@@ -51,6 +54,15 @@ struct Wanted {
     on: Option<String>,
     cpu: Option<String>,
     spec: Value,
+}
+
+/// Pods with these labels, of which so many may go.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Budget {
+    name: String,
+    labels: Value,
+    allowed: i32,
 }
 
 impl Default for Spot {
@@ -120,7 +132,7 @@ impl World {
 
     async fn clear(&self) {
         let now = json!({ "gracePeriodSeconds": 0 });
-        for (path, options) in [(PODS, &now), (NODES, &Value::Null)] {
+        for (path, options) in [(PODS, &now), (NODES, &Value::Null), (BUDGETS, &Value::Null)] {
             for one in self.list(path).await {
                 let path = format!("{path}/{}", one["metadata"]["name"].as_str().unwrap());
                 self.ask(Method::DELETE, &path, options).await;
@@ -161,6 +173,16 @@ impl World {
         self.ask(Method::POST, PODS, &pod).await;
     }
 
+    async fn add_budget(&self, budget: &Budget) {
+        let spec = json!({ "minAvailable": 1, "selector": { "matchLabels": budget.labels } });
+        let object = json!({ "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+            "metadata": { "name": budget.name }, "spec": spec });
+        self.ask(Method::POST, BUDGETS, &object).await;
+        let status = json!({ "disruptionsAllowed": budget.allowed, "currentHealthy": 1, "desiredHealthy": 1,
+            "expectedPods": 1, "observedGeneration": 1 });
+        self.ask(Method::PATCH, &format!("{BUDGETS}/{}/status", budget.name), &json!({ "status": status })).await;
+    }
+
     async fn play(&self, case: &Case) -> Value {
         self.clear().await;
         for spot in &case.nodes {
@@ -168,6 +190,9 @@ impl World {
         }
         for pod in &case.before {
             self.add_pod(pod).await;
+        }
+        for budget in &case.budgets {
+            self.add_budget(budget).await;
         }
         self.rest(300).await;
         self.add_pod(&case.pod).await;

@@ -6,7 +6,10 @@ use std::{
     sync::Arc,
 };
 
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::{
+    core::v1::{Node, Pod},
+    policy::v1::PodDisruptionBudget,
+};
 
 use crate::{
     kinds::View,
@@ -21,6 +24,7 @@ use crate::{
 pub struct Board {
     pub spots: Vec<Spot>,
     pub namespaces: BTreeMap<String, Labels>,
+    pub budgets: Vec<Arc<PodDisruptionBudget>>,
 }
 
 #[derive(Clone, Debug)]
@@ -57,7 +61,8 @@ impl Board {
         let labels = view.namespaces.iter().map(|one| {
             (one.metadata.name.clone().unwrap_or_default(), one.metadata.labels.clone().unwrap_or_default())
         });
-        Self { spots: spots.collect(), namespaces: labels.collect() }
+        let budgets = view.disruption_budgets.iter().cloned();
+        Self { spots: spots.collect(), namespaces: labels.collect(), budgets: budgets.collect() }
     }
 
     pub fn spot_mut(&mut self, name: &str) -> Option<&mut Spot> {
@@ -66,7 +71,8 @@ impl Board {
 
     /// The same nodes without some of the pods.
     pub fn without(&self, gone: &BTreeSet<Key>) -> Self {
-        let mut board = Self { spots: self.spots.clone(), namespaces: self.namespaces.clone() };
+        let (namespaces, budgets) = (self.namespaces.clone(), self.budgets.clone());
+        let mut board = Self { spots: self.spots.clone(), namespaces, budgets };
         for spot in &mut board.spots {
             let (leave, stay): (Vec<_>, _) = std::mem::take(&mut spot.guests)
                 .into_iter()

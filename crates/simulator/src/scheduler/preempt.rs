@@ -8,20 +8,22 @@ use std::{
 };
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::{core::v1::Pod, policy::v1::PodDisruptionBudget};
 
 use super::{
     board::{Board, Guest, priority},
     look::{Look, Refusal},
     words,
 };
-use crate::{room::Amounts, shelf::Key};
+use crate::{labels, room::Amounts, shelf::Key};
 
 /// A node, and those who have to leave it.
 #[derive(Debug)]
 pub struct Choice {
     pub node: String,
     pub victims: Vec<Arc<Pod>>,
+    /// How many of them a disruption budget would rather keep.
+    missed: usize,
 }
 
 /// The node where the least is lost; or in words, why there is none.
@@ -39,7 +41,7 @@ pub fn choose(pod: &Pod, needs: &Amounts, board: &Board, refusals: &[Refusal]) -
             victims(pod, needs, board, at)
         };
         match outcome {
-            Ok(victims) => found.push(Choice { node: spot.name().to_owned(), victims }),
+            Ok((victims, missed)) => found.push(Choice { node: spot.name().to_owned(), victims, missed }),
             Err(all) => all.into_iter().for_each(|one| *reasons.entry(one.into_owned()).or_default() += 1),
         }
     }
@@ -49,8 +51,9 @@ pub fn choose(pod: &Pod, needs: &Amounts, board: &Board, refusals: &[Refusal]) -
 
 type Reasons = Vec<std::borrow::Cow<'static, str>>;
 
-/// Those who must go from a node: the least important ones, and no more than it takes.
-fn victims(pod: &Pod, needs: &Amounts, board: &Board, at: usize) -> Result<Vec<Arc<Pod>>, Reasons> {
+/// Those who must go from a node: the least important ones, and no more than it takes. Those that a budget keeps may
+/// stay before others do.
+fn victims(pod: &Pod, needs: &Amounts, board: &Board, at: usize) -> Result<(Vec<Arc<Pod>>, usize), Reasons> {
     let guests = board.spots.get(at).map(|spot| spot.guests.clone()).unwrap_or_default();
     let mut lesser: Vec<Guest> = guests.into_iter().filter(|guest| priority(&guest.pod) < priority(pod)).collect();
     if lesser.is_empty() {
@@ -66,6 +69,8 @@ fn victims(pod: &Pod, needs: &Amounts, board: &Board, at: usize) -> Result<Vec<A
     if let Some(refusal) = refusal(&gone) {
         return Err(refusal.reasons);
     }
+    let mut kept = kept_by_budgets(&lesser, board);
+    lesser.sort_by_key(|guest| !kept.contains(&Key::of(&guest.pod.metadata)));
     lesser.retain(|guest| {
         let key = Key::of(&guest.pod.metadata);
         gone.remove(&key);
@@ -75,19 +80,43 @@ fn victims(pod: &Pod, needs: &Amounts, board: &Board, at: usize) -> Result<Vec<A
         }
         needed
     });
-    Ok(lesser.into_iter().map(|guest| guest.pod).collect())
+    kept.retain(|key| gone.contains(key));
+    Ok((lesser.into_iter().map(|guest| guest.pod).collect(), kept.len()))
+}
+
+/// Those whose going a disruption budget does not allow, if all of them go in this order.
+fn kept_by_budgets(guests: &[Guest], board: &Board) -> BTreeSet<Key> {
+    let allowed = |budget: &PodDisruptionBudget| {
+        budget.status.as_ref().and_then(|status| status.disruptions_allowed).unwrap_or(0)
+    };
+    let mut left: Vec<_> = board.budgets.iter().map(|budget| (budget, allowed(budget))).collect();
+    let mut kept = BTreeSet::new();
+    for Guest { pod, .. } in guests {
+        for (budget, left) in &mut left {
+            let selector = budget.spec.as_ref().and_then(|spec| spec.selector.as_ref());
+            let nothing = selector.is_none_or(|all| all.match_labels.is_none() && all.match_expressions.is_none());
+            let meant = budget.metadata.namespace == pod.metadata.namespace
+                && !nothing
+                && labels::selects(selector, pod.metadata.labels.as_ref());
+            *left -= i32::from(meant);
+            if meant && *left < 0 {
+                kept.insert(Key::of(&pod.metadata));
+            }
+        }
+    }
+    kept
 }
 
 fn started(pod: &Pod) -> Option<Timestamp> {
     pod.status.as_ref()?.start_time.as_ref().map(|time| time.0)
 }
 
-/// The loss of important pods counts first, then that of many, then that of those who have run for long.
-fn loss(choice: &Choice) -> (i32, i64, usize, Reverse<Option<Timestamp>>, String) {
+/// What budgets would keep counts first, then the loss of important pods, then that of many, then that of those who have run for long.
+fn loss(choice: &Choice) -> (usize, i32, i64, usize, Reverse<Option<Timestamp>>, String) {
     let worth = |pod: &Arc<Pod>| i64::from(priority(pod)) - i64::from(i32::MIN);
     let most = choice.victims.iter().map(|pod| priority(pod)).max().unwrap_or(i32::MIN);
     let sum = choice.victims.iter().map(worth).sum();
     let top = choice.victims.iter().filter(|pod| priority(pod) == most);
     let since = top.filter_map(|pod| started(pod)).min();
-    (most, sum, choice.victims.len(), Reverse(since), choice.node.clone())
+    (choice.missed, most, sum, choice.victims.len(), Reverse(since), choice.node.clone())
 }
