@@ -57,6 +57,7 @@ async fn fill(server: &ApiServer) -> Result<()> {
         let metadata = json!({ "name": format!("node-{index:04}"), "annotations": annotations });
         create(server, "/api/v1/nodes", &json!({ "apiVersion": "v1", "kind": "Node", "metadata": metadata })).await?;
     }
+    tokio::time::sleep(Duration::from_secs(1)).await;
     for index in 0..DEPLOYMENTS {
         let name = format!("app-{index:02}");
         let deployment = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": name },

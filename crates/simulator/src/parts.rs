@@ -59,12 +59,13 @@ impl Part {
         Self::Quotas,
         Self::Endpoints,
         Self::EndpointSlices,
-        Self::Scheduler,
         Self::Kubelets,
         Self::Nodes,
         Self::Evictions,
         Self::LostPods,
         Self::LoadBalancers,
+        // Last: it looks at all nodes, so it is cheaper to let them settle first.
+        Self::Scheduler,
     ];
 
     /// What a laptop has besides: parts that need real randomness, which a simulation must not have.
@@ -84,7 +85,7 @@ impl Part {
             Self::Quotas => Box::new(Quotas),
             Self::Endpoints => Box::new(Endpoints),
             Self::EndpointSlices => Box::new(EndpointSlices),
-            Self::Scheduler => Box::new(Scheduler),
+            Self::Scheduler => Box::new(Scheduler::default()),
             Self::Kubelets => Box::new(Kubelets),
             Self::Nodes => Box::new(Nodes),
             Self::Evictions => Box::new(Evictions::default()),

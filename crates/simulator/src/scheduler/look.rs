@@ -70,13 +70,9 @@ impl<'a> Look<'a> {
     }
 
     fn is_cordoned_off(&self, spot: &Spot) -> bool {
-        let taint = Taint {
-            key: "node.kubernetes.io/unschedulable".to_owned(),
-            effect: "NoSchedule".to_owned(),
-            ..Taint::default()
-        };
+        let (key, effect) = ("node.kubernetes.io/unschedulable".to_owned(), "NoSchedule".to_owned());
         spot.node.spec.as_ref().and_then(|spec| spec.unschedulable) == Some(true)
-            && !placement::is_tolerated(self.spec, &taint)
+            && !placement::is_tolerated(self.spec, &Taint { key, effect, ..Taint::default() })
     }
 
     fn is_repelled(&self, spot: &Spot) -> bool {

@@ -12,7 +12,7 @@ mod score;
 mod spread;
 mod words;
 
-use std::{cmp::Reverse, sync::Arc};
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodCondition, PodStatus};
@@ -35,8 +35,14 @@ use crate::{
 const MOST_AT_ONCE: usize = 500;
 const NAME: &str = "default-scheduler";
 
-#[derive(Debug)]
-pub struct Scheduler;
+/// A new reason to wait is told no sooner after the last one: in a busy cluster it changes all the time.
+const CALM: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Default)]
+pub struct Scheduler {
+    /// When those who wait were last told why.
+    told: BTreeMap<Key, Timestamp>,
+}
 
 impl Controller for Scheduler {
     fn name(&self) -> &'static str {
@@ -55,6 +61,7 @@ impl Controller for Scheduler {
 
     fn plan(&mut self, _: &Key, view: &View, moment: &Moment<'_>) -> Plan {
         let mut waiting: Vec<_> = view.pods_on("").filter(|pod| is_ours(pod)).collect();
+        self.told.retain(|key, _| view.pods.get(key).is_some_and(|pod| node_of(pod).is_none()));
         if waiting.is_empty() {
             return Plan::default();
         }
@@ -62,7 +69,13 @@ impl Controller for Scheduler {
             let created = pod.metadata.creation_timestamp.as_ref().map(|time| time.0);
             (Reverse(priority(pod)), created, Key::of(&pod.metadata))
         });
-        let mut pass = Pass { plan: Plan::default(), board: Board::new(view), now: moment.now, hopeless: None };
+        let mut pass = Pass {
+            plan: Plan::default(),
+            board: Board::new(view),
+            now: moment.now,
+            hopeless: None,
+            told: &mut self.told,
+        };
         for pod in waiting {
             if pass.plan.writes.len() > 2 * MOST_AT_ONCE {
                 pass.plan.again_at(moment.now);
@@ -108,15 +121,16 @@ fn node_matters(node: &k8s_openapi::api::core::v1::Node, view: &View) -> bool {
 }
 
 /// One pass over all pods that wait.
-struct Pass {
+struct Pass<'a> {
     plan: Plan,
     board: Board,
     now: Timestamp,
     /// The last pod that fitted nowhere, and why: as long as nothing is decided, one like it does not fit either.
     hopeless: Option<(Arc<Pod>, String)>,
+    told: &'a mut BTreeMap<Key, Timestamp>,
 }
 
-impl Pass {
+impl Pass<'_> {
     fn decide(&mut self, pod: &Arc<Pod>) {
         if self.board.spots.is_empty() {
             return self.tell(pod, words::NO_NODES.to_owned(), None);
@@ -207,6 +221,11 @@ impl Pass {
         {
             return;
         }
+        let again = self.told.get(&Key::of(&pod.metadata)).and_then(|last| last.checked_add(CALM).ok());
+        if let Some(again) = again.filter(|again| nominated.is_none() && *again > self.now) {
+            return self.plan.again_at(again);
+        }
+        self.told.insert(Key::of(&pod.metadata), self.now);
         let kept = told.filter(|told| told.status == "False").and_then(|told| told.last_transition_time.clone());
         let mut waiting = Pod { status: Some(status), ..Pod::clone(pod) };
         let status = waiting.status.get_or_insert_default();

@@ -4,7 +4,7 @@
 use k8s_openapi::api::core::v1::Pod;
 
 use super::{
-    board::{Board, Spot},
+    board::{Board, Spot, usual},
     look::Look,
 };
 use crate::{
@@ -14,8 +14,6 @@ use crate::{
 };
 
 const FULL: i64 = 100;
-/// What pods are taken to use if they do not say: a tenth of a cpu and 200 megabytes.
-const USUAL: [(&str, i64); 2] = [(CPU, 100), (MEMORY, 200 * 1024 * 1024)];
 
 /// The place of the best node on the board. Among equals, the first.
 pub fn best(pod: &Pod, look: &Look<'_>, board: &Board, fit: &[usize]) -> Option<usize> {
@@ -39,17 +37,15 @@ pub fn best(pod: &Pod, look: &Look<'_>, board: &Board, fit: &[usize]) -> Option<
 
 /// How much of the node is free with the pod on it.
 fn free(look: &Look<'_>, spot: &Spot) -> i64 {
-    let mut shares = Vec::new();
-    for (name, usual) in USUAL {
+    let (mut sum, mut count) = (0, 0);
+    for ((name, taken), more) in [CPU, MEMORY].into_iter().zip(spot.taken).zip(usual(look.needs)) {
         let has = spot.has.get(name).copied().unwrap_or_default();
         if has > 0 {
-            let asked = |needs: &crate::room::Amounts| needs.get(name).copied().filter(|one| *one > 0).unwrap_or(usual);
-            let used = spot.guests.iter().map(|guest| asked(&guest.needs)).sum::<i64>() + asked(look.needs);
-            shares.push((has - used).max(0).saturating_mul(FULL) / has);
+            sum += (has - taken - more).max(0).saturating_mul(FULL) / has;
+            count += 1;
         }
     }
-    let count = i64::try_from(shares.len()).unwrap_or(1).max(1);
-    shares.iter().sum::<i64>() / count
+    if count == 0 { 0 } else { sum / count }
 }
 
 /// How even the use of its resources is.
