@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Containers of the pods.
+
+use bivouac_api::flux;
+use k8s_openapi::api::core::v1::{
+    Container, ContainerPort, EnvVar, EnvVarSource, ExecAction, Lifecycle, LifecycleHandler, Probe, SecretKeySelector,
+    SecurityContext,
+};
+
+use super::volume;
+use crate::{
+    cluster::{Cluster, Placed},
+    script::FOLDER,
+};
+
+/// Brings Flux along and writes the configuration.
+pub fn init(cluster: &Cluster<'_>) -> Container {
+    let view = &cluster.view;
+    Container {
+        name: view.name.clone(),
+        image: Some(view.image.clone()),
+        image_pull_policy: Some(if view.pull_always { "Always" } else { "IfNotPresent" }.to_owned()),
+        command: Some(bash("flux-init.sh")),
+        working_dir: some(&view.working_dir),
+        resources: view.resources.clone(),
+        security_context: view.security_context.clone().or_else(|| same_user(cluster)),
+        stdin: Some(true),
+        tty: Some(true),
+        volume_mounts: Some(volume::mounts_of_init(cluster)),
+        ..Container::default()
+    }
+}
+
+/// What the init container writes belongs to the user that runs the broker.
+fn same_user(cluster: &Cluster<'_>) -> Option<SecurityContext> {
+    let runner = cluster.runner.container.security_context.as_ref()?;
+    let named = runner.run_as_user.is_some() || runner.run_as_group.is_some();
+    named.then(|| SecurityContext {
+        run_as_user: runner.run_as_user,
+        run_as_group: runner.run_as_group,
+        ..SecurityContext::default()
+    })
+}
+
+/// Runs the broker. It has started when its socket is there; after that nobody asks again.
+pub fn runner(cluster: &Cluster<'_>) -> Container {
+    let container = cluster.runner.container;
+    let socket = format!("{}/config/run/flux/local", cluster.view.mount_path);
+    let ask = ["/bin/bash", "-c", "[ -S \"$0\" ]", &socket].map(str::to_owned).to_vec();
+    let probe = Probe {
+        exec: Some(ExecAction { command: Some(ask) }),
+        period_seconds: Some(1),
+        // Blocks of the user may take long before the broker can start: a day.
+        failure_threshold: Some(86_400),
+        ..Probe::default()
+    };
+    Container {
+        name: cluster.name.clone(),
+        command: Some(bash(&format!("wait-{}.sh", cluster.runner.index))),
+        startup_probe: (!cluster.flux.disable_socket).then_some(probe),
+        volume_mounts: Some(volume::mounts(cluster, container, true)),
+        ..plain(container)
+    }
+}
+
+pub fn sidecar(cluster: &Cluster<'_>, placed: Placed<'_>) -> Container {
+    let wrapped = !placed.container.no_wrap_entrypoint;
+    Container {
+        command: wrapped.then(|| bash(&format!("start-{}.sh", placed.index))),
+        volume_mounts: Some(volume::mounts(cluster, placed.container, false)),
+        ..plain(placed.container)
+    }
+}
+
+/// A container of the services pod: the image's own entry point, or the command as a shell line.
+pub fn service(container: &flux::Container) -> Container {
+    Container {
+        // Kubernetes fills `$(NAME)` in here: a doubled dollar keeps the text for the shell.
+        command: (!container.command.is_empty()).then(|| shell(&container.command.replace("$(", "$$("))),
+        volume_mounts: Some(volume::own_mounts(container)),
+        ..plain(container)
+    }
+}
+
+/// What all containers have in common.
+fn plain(container: &flux::Container) -> Container {
+    let pull = match container.image_pull_policy.as_str() {
+        _ if container.pull_always => "Always",
+        "" => "IfNotPresent",
+        policy => policy,
+    };
+    Container {
+        name: container.name.clone(),
+        image: Some(container.image.clone()),
+        image_pull_policy: Some(pull.to_owned()),
+        working_dir: some(&container.working_dir),
+        env: Some(environment(container)),
+        ports: Some(container.ports.iter().map(|number| port(*number)).collect()),
+        lifecycle: lifecycle(container),
+        resources: container.resources.clone(),
+        security_context: container.security_context.clone(),
+        stdin: Some(true),
+        tty: Some(true),
+        ..Container::default()
+    }
+}
+
+fn environment(container: &flux::Container) -> Vec<EnvVar> {
+    let plain = container.environment.iter().map(|(name, value)| EnvVar {
+        name: name.clone(),
+        value: Some(value.clone()),
+        value_from: None,
+    });
+    let secret = container.secrets.iter().map(|(name, from)| EnvVar {
+        name: name.clone(),
+        value: None,
+        value_from: Some(EnvVarSource {
+            secret_key_ref: Some(SecretKeySelector {
+                name: from.name.clone(),
+                key: from.key.clone(),
+                ..SecretKeySelector::default()
+            }),
+            ..EnvVarSource::default()
+        }),
+    });
+    plain.chain(secret).collect()
+}
+
+fn port(number: i32) -> ContainerPort {
+    ContainerPort { container_port: number, protocol: Some("TCP".to_owned()), ..ContainerPort::default() }
+}
+
+/// The texts are shell lines.
+fn lifecycle(container: &flux::Container) -> Option<Lifecycle> {
+    let life = container.life_cycle.as_ref()?;
+    let handler = |text: &String| {
+        let exec = ExecAction { command: Some(shell(text)) };
+        (!text.is_empty()).then(|| LifecycleHandler { exec: Some(exec), ..LifecycleHandler::default() })
+    };
+    let (post_start, pre_stop) = (handler(&life.post_start_exec), handler(&life.pre_stop_exec));
+    let some = post_start.is_some() || pre_stop.is_some();
+    some.then(|| Lifecycle { post_start, pre_stop, ..Lifecycle::default() })
+}
+
+fn bash(script: &str) -> Vec<String> {
+    vec!["/bin/bash".to_owned(), format!("{FOLDER}/{script}")]
+}
+
+fn shell(line: &str) -> Vec<String> {
+    vec!["/bin/sh".to_owned(), "-c".to_owned(), line.to_owned()]
+}
+
+fn some(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Ring 1: what a MiniCluster means, without any cluster.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+mod build;
+mod faults;
+mod fixtures;
+mod run;
+mod script;
+mod words;
