@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A MiniCluster, read once into a form that builders can trust, or refused with a sentence for every fault.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use bivouac_api::flux::{Container, Flux, FluxContainer, LeadBroker, Logging, MiniCluster, MiniClusterSpec, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -16,11 +16,34 @@ pub struct Settings {
     pub cluster_domain: String,
     /// Keep the certificate in the ConfigMap, where earlier tools look for it, and where more people can read it.
     pub certificate_in_config_map: bool,
+    /// Start every cluster all or nothing; a MiniCluster asks for it alone by an annotation.
+    pub gang: bool,
+    /// How long a cluster is held back for want of room before `gang_then` decides.
+    pub gang_hold: Duration,
+    pub gang_then: GangThen,
+    /// Set `job-index` on every pod, even if nothing selects on it.
+    pub label_all_pods: bool,
+}
+
+/// What becomes of a cluster that was held back long enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GangThen {
+    /// It waits on.
+    Wait,
+    /// Its pods are made all the same, so that a cluster autoscaler sees them.
+    Release,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { cluster_domain: "cluster.local".to_owned(), certificate_in_config_map: false }
+        Self {
+            cluster_domain: "cluster.local".to_owned(),
+            certificate_in_config_map: false,
+            gang: false,
+            gang_hold: Duration::from_secs(60),
+            gang_then: GangThen::Wait,
+            label_all_pods: false,
+        }
     }
 }
 

@@ -94,8 +94,9 @@ fn plain(container: &flux::Container) -> Container {
         image: Some(container.image.clone()),
         image_pull_policy: Some(pull.to_owned()),
         working_dir: some(&container.working_dir),
-        env: Some(environment(container)),
-        ports: Some(container.ports.iter().map(|number| port(*number)).collect()),
+        env: Some(environment(container)).filter(|all| !all.is_empty()),
+        ports: Some(container.ports.iter().map(|number| port(*number)).collect::<Vec<_>>())
+            .filter(|all| !all.is_empty()),
         lifecycle: lifecycle(container),
         resources: container.resources.clone(),
         security_context: container.security_context.clone(),

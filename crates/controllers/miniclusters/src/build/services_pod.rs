@@ -2,8 +2,9 @@
 
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 
-use super::{JOB_INDEX, container, pod, volume};
+use super::{JOB_INDEX, TEMPLATE_ANNOTATION, container, pod, volume};
 use crate::cluster::Cluster;
+use bivouac_core::names;
 
 /// One pod with all services of the cluster. It has the Job's name as a label, so that the headless Service names it.
 pub fn services_pod(cluster: &Cluster<'_>) -> Pod {
@@ -27,5 +28,8 @@ pub fn services_pod(cluster: &Cluster<'_>) -> Pod {
         image_pull_secrets: pod::pull_secrets(pod::secrets(&cluster.spec.services)),
         ..PodSpec::default()
     };
-    Pod { metadata: cluster.meta(&name, &labels), spec: Some(spec), ..Pod::default() }
+    let text = serde_json::to_string(&spec).unwrap_or_default();
+    let mut metadata = cluster.meta(&name, &labels);
+    metadata.annotations = Some([(TEMPLATE_ANNOTATION.to_owned(), names::hash(&[&text], 16))].into());
+    Pod { metadata, spec: Some(spec), ..Pod::default() }
 }

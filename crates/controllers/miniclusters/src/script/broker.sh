@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Fluxion is found by its start files; without them, or when asked to, Flux keeps its simple scheduler.
 if [ -n "$op_view" ] && [ -z "$op_simple" ] && [ -d "$viewroot/etc/flux/rc1.d" ]; then
     export FLUX_RC_EXTRA=$viewroot/etc/flux

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Prepares the shared directory of one pod: the configuration of the broker and, if wanted, Flux itself. Every step can
 # be repeated, because Kubernetes may run this again in the same pod.
 set -eu

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 if [ -n "$op_strict" ]; then set -eEu -o pipefail; fi
 op_say() { if [ -z "$op_quiet" ]; then printf '%s\n' "$*"; fi; }
 # A step without which no broker can run.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # All of the sidecar runs in one child, so that this shell can hear a wish to stop and hand it on.
 op_stop() {
     trap '' TERM

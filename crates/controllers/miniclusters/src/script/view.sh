@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Where everything is. These names are a contract: blocks of the user read and change them.
 viewroot=$viewbase/view
 configroot=$viewbase/config

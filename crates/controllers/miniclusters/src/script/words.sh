@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Splits a text into the array argv. Blanks part words; quotes and backslashes protect; $NAME and ${NAME} become their
 # value. Nothing is run and no file name is matched, so that a command reaches the job as it was written.
 words() {

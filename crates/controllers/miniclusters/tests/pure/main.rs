@@ -5,6 +5,9 @@
 mod build;
 mod faults;
 mod fixtures;
+mod plan;
+mod room;
 mod run;
+mod samples;
 mod script;
 mod words;

@@ -54,6 +54,7 @@ esac
 struct Pod {
     folder: TempDir,
     script: String,
+    sidecars: Vec<String>,
 }
 
 impl Pod {
@@ -71,7 +72,8 @@ impl Pod {
         fs::create_dir_all(folder.path().join("bin")).unwrap();
         fs::write(folder.path().join("curve.cert"), "secret").unwrap();
         executable(&folder.path().join("bin/flux"), FLUX);
-        let pod = Self { folder, script: runner };
+        let sidecars = cluster.sidecars.iter().map(|placed| script::sidecar(&cluster, *placed)).collect();
+        let pod = Self { folder, script: runner, sidecars };
         for _ in 0..2 {
             let out = pod.bash(&script::init(&cluster), "any", &[]).wait_with_output().unwrap();
             assert!(out.status.success(), "{}", text(&out.stderr));
@@ -216,10 +218,7 @@ fn defect_14_a_wish_to_stop_reaches_the_broker() {
     let pod = Pod::new("interactive: true\ncontainers: [{image: a, commands: {post: touch posted}}]");
     let begin = Instant::now();
     let mut lead = pod.bash(&pod.script, "flux-sample-0", &[]);
-    while !pod.read("notes").contains("broker|--config-path|") {
-        assert!(begin.elapsed() < Duration::from_secs(20), "{}", pod.read("notes"));
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until(|| pod.read("notes").contains("broker|--config-path|"));
     std::thread::sleep(Duration::from_millis(200));
     assert!(Command::new("kill").arg(lead.id().to_string()).status().unwrap().success());
     assert_eq!(lead.wait().unwrap().code(), Some(143));
@@ -229,19 +228,18 @@ fn defect_14_a_wish_to_stop_reaches_the_broker() {
 
 #[test]
 fn defect_14_the_archive_is_read_if_it_is_there_and_written_at_the_end() {
-    let pod = Pod::new("size: 1");
-    let archive = pod.path("my archive");
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("my archive").display().to_string();
     let pod = Pod::new(&format!("archive: {{path: '{archive}'}}"));
     pod.lead(&[]);
     assert!(pod.read("notes").contains(&format!("|-Scontent.dump={archive}|")));
     assert!(!pod.read("notes").contains("restore"));
-    fs::write(&archive, "").ok();
-    let kept = pod.folder.path().join("kept");
-    let pod = Pod::new(&format!("archive: {{path: '{}'}}", kept.display()));
+    fs::write(&archive, "").unwrap();
     pod.lead(&[]);
-    fs::write(&kept, "").unwrap();
-    pod.lead(&[]);
-    assert!(pod.read("notes").contains(&format!("|-Scontent.restore={}|", kept.display())));
+    assert!(pod.read("notes").contains(&format!("|-Scontent.restore={archive}|-Scontent.dump={archive}|")));
+    fs::remove_file(pod.folder.path().join("notes")).unwrap();
+    pod.worker(&[]);
+    assert!(!pod.read("notes").contains("content."), "only the lead holds the state");
 }
 
 #[test]
@@ -277,6 +275,41 @@ fn workers_start_again_soon_and_leave_the_verdict_to_the_lead() {
     let pod = Pod::new("size: 2\nflux: {completeWorkers: true}");
     assert_eq!(pod.worker(&[("WORKER_CODE", "1")]).status.code(), Some(0));
     assert_eq!(pod.read("notes").matches("start|").count(), 1);
+}
+
+/// Until something is true, but not for ever.
+fn until(what: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !what() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "it never came");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn defect_15_a_sidecar_waits_for_the_socket_and_knows_it() {
+    let side =
+        "{name: b, command: 'echo \"$fluxsocket\" && exit 7', commands: {init: touch begun, servicePre: echo pre}}";
+    let pod = Pod::new(&format!("containers: [{{runFlux: true, command: a}}, {side}]"));
+    let sidecar = pod.bash(&pod.sidecars[0], "flux-sample-0", &[]);
+    until(|| pod.folder.path().join("begun").exists());
+    let socket = pod.folder.path().join("mnt/config/run/flux/local");
+    let _broker = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let out = sidecar.wait_with_output().unwrap();
+    assert_eq!(text(&out.stdout), format!("pre\nlocal://{}\n", socket.display()));
+    assert_eq!(out.status.code(), Some(7));
+}
+
+#[test]
+fn defect_14_a_sidecar_can_be_stopped() {
+    let side = "{name: b, command: 'touch begun; sleep 30'}";
+    let pod = Pod::new(&format!("flux: {{noWaitSocket: true}}\ncontainers: [{{runFlux: true, command: a}}, {side}]"));
+    let mut sidecar = pod.bash(&pod.sidecars[0], "flux-sample-0", &[]);
+    until(|| pod.folder.path().join("begun").exists());
+    let begin = Instant::now();
+    assert!(Command::new("kill").arg(sidecar.id().to_string()).status().unwrap().success());
+    assert_eq!(sidecar.wait().unwrap().code(), Some(143));
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
 }
 
 #[test]

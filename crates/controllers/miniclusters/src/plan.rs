@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a MiniCluster asks for, and what that means right now. Pure: the only clever file of this controller.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use bivouac_api::flux::{MiniCluster, MiniClusterStatus};
+use bivouac_runtime::reconcile::{Category, Child, Note, Only, Plan};
+use jiff::Timestamp;
+use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
+use kube::ResourceExt;
+
+use crate::{
+    build::{self, TEMPLATE_ANNOTATION},
+    certificate::Certificate,
+    cluster::{Cluster, GangThen, Settings, maximum},
+    observe::World,
+    reasons::Phase,
+    room::{Ranks, room},
+};
+
+/// Set to `"true"` on a MiniCluster: its pods start together or not at all.
+pub const GANG_ANNOTATION: &str = "bivouac.dev/gang";
+/// With this label on the Job, Kueue decides when it starts.
+const QUEUE_LABEL: &str = "kueue.x-k8s.io/queue-name";
+/// A ConfigMap holds no more, with some air for its metadata.
+const CONFIG_MAP_MOST: usize = 1_000_000;
+const KEPT: &str =
+    "the pods stay as they were made: what changed in the spec since then takes effect in a new MiniCluster";
+
+/// The closed list of writes that are no children.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Bring `spec.size` back into its bounds, as clients of the original expect.
+    SetSize { size: i32 },
+    /// Label a pod with its rank.
+    Label { pod: String, uid: String, index: String },
+    /// Delete the MiniCluster itself, which asked for that.
+    Delete,
+}
+
+type Planned = Plan<MiniClusterStatus, Effect>;
+
+pub fn plan(minicluster: &MiniCluster, world: &World, settings: &Settings, now: Timestamp) -> Planned {
+    let size = size(minicluster, world);
+    let cluster = match Cluster::of(minicluster, size, settings) {
+        Ok(cluster) => cluster,
+        Err(faults) => return refused(minicluster, world, &Phase::Invalid { faults }),
+    };
+    let given = Certificate::read(&cluster.flux.curve_cert);
+    let certificate = given.as_ref().unwrap_or(&world.certificate);
+    let entrypoint = build::entrypoint(&cluster, certificate);
+    if too_large(&entrypoint) {
+        let faults = vec!["the scripts are too large for a ConfigMap: put long texts into a volume".to_owned()];
+        return refused(minicluster, world, &Phase::Invalid { faults });
+    }
+    let gang = gang(&cluster, minicluster, world, now);
+    let (children, kept) = children(&cluster, world, certificate, &entrypoint, gang.hold);
+    let taken = |child: &Child| stranger(world, child);
+    if let Some((kind, name)) = children.iter().find_map(taken) {
+        return refused(minicluster, world, &Phase::NameTaken { kind, name });
+    }
+    let phase = match world.refusals.first() {
+        // Somebody was faster; the next look decides.
+        Some(refusal) if refusal.category != Category::Conflict => Phase::Refused { text: refusal.text.clone() },
+        _ => phase(&cluster, world, gang.missing),
+    };
+    let mut effects = labels(world, settings);
+    let denied = size != minicluster.spec.size && !phase.is_over();
+    effects.extend(denied.then_some(Effect::SetSize { size }));
+    effects.extend((minicluster.spec.cleanup && phase.is_over()).then_some(Effect::Delete));
+    let mut events = vec![phase.event()];
+    events.extend(denied.then(|| size_denied(minicluster, size)));
+    Plan {
+        stages: vec![children],
+        // A child that cannot change is not named above; it must not count as surplus.
+        prune: !kept,
+        effects,
+        status: Some(status(minicluster, size, cluster.max_size)),
+        conditions: phase.conditions(kept.then_some(KEPT)),
+        events,
+        requeue: gang.again,
+        ..Plan::default()
+    }
+}
+
+/// The size to run with: the wish, within bounds. What is over keeps the size it had.
+fn size(minicluster: &MiniCluster, world: &World) -> i32 {
+    let wish = minicluster.spec.size;
+    let live = world.job.as_ref().and_then(|job| job.spec.as_ref()?.parallelism);
+    let over = world.job.as_ref().and_then(ending).is_some();
+    match live {
+        Some(live) if over => live,
+        Some(live) if wish < 1 => live,
+        _ => wish.min(maximum(minicluster)).max(1),
+    }
+}
+
+/// All children, in one round; and whether some of them stay behind the spec because they cannot change.
+fn children(
+    cluster: &Cluster<'_>,
+    world: &World,
+    certificate: &Certificate,
+    entrypoint: &ConfigMap,
+    hold: bool,
+) -> (Vec<Child>, bool) {
+    let mut children = vec![Child::of(entrypoint), Child::of(&build::headless_service(cluster))];
+    if !cluster.settings.certificate_in_config_map {
+        // Two passes must never bring two keys.
+        let only = if world.is_certificate_stored { Only::Always } else { Only::IfAbsent };
+        children.push(Child::of(&build::certificate(cluster, certificate)).only(only));
+    }
+    for placed in cluster.sidecars.iter().filter(|placed| !placed.container.ports.is_empty()) {
+        let taken = world.strangers.contains(&("Service", placed.container.name.clone()));
+        children.push(Child::of(&build::sidecar_service(cluster, placed.container, taken)));
+    }
+    let mut kept = false;
+    if !cluster.spec.services.is_empty() {
+        let wanted = build::services_pod(cluster);
+        let same = |live: &k8s_openapi::api::core::v1::Pod| hash(&live.metadata) == hash(&wanted.metadata);
+        match &world.services_pod {
+            Some(live) if !same(live) || live.metadata.deletion_timestamp.is_some() => kept = true,
+            _ => children.push(Child::of(&wanted)),
+        }
+    }
+    let mut wanted = build::job(cluster, hold);
+    match &world.job {
+        Some(live) if live.metadata.deletion_timestamp.is_some() => kept = true,
+        Some(live) if hash(&live.metadata) != hash(&wanted.metadata) => {
+            kept = true;
+            keep_template(&mut wanted, live);
+            children.push(Child::of(&wanted));
+        }
+        _ => children.push(Child::of(&wanted)),
+    }
+    (children, kept)
+}
+
+fn hash(meta: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> Option<&String> {
+    meta.annotations.as_ref()?.get(TEMPLATE_ANNOTATION)
+}
+
+/// What Kubernetes never lets change stays as it is; the rest of the Job follows the spec.
+fn keep_template(wanted: &mut Job, live: &Job) {
+    let note = hash(&live.metadata).cloned();
+    wanted.metadata.annotations = note.map(|note| BTreeMap::from([(TEMPLATE_ANNOTATION.to_owned(), note)]));
+    if let (Some(wanted), Some(live)) = (&mut wanted.spec, &live.spec) {
+        wanted.template = live.template.clone();
+        wanted.completion_mode.clone_from(&live.completion_mode);
+        wanted.success_policy.clone_from(&live.success_policy);
+        wanted.pod_failure_policy.clone_from(&live.pod_failure_policy);
+    }
+}
+
+fn stranger(world: &World, child: &Child) -> Option<(&'static str, String)> {
+    world.strangers.iter().find(|(kind, name)| *kind == child.resource.kind && *name == child.key.name).cloned()
+}
+
+fn too_large(entrypoint: &ConfigMap) -> bool {
+    let data = entrypoint.data.iter().flatten();
+    data.map(|(key, text)| key.len() + text.len()).sum::<usize>() > CONFIG_MAP_MOST
+}
+
+/// Whether the Job is held back now, what is missing, and when to decide again.
+#[derive(Debug, Default)]
+struct Gang {
+    hold: bool,
+    missing: Option<String>,
+    again: Option<Duration>,
+}
+
+fn gang(cluster: &Cluster<'_>, minicluster: &MiniCluster, world: &World, now: Timestamp) -> Gang {
+    let asked = minicluster.annotations().get(GANG_ANNOTATION).map(String::as_str);
+    let gang = asked.map_or(cluster.settings.gang, |asked| asked == "true");
+    let queued = cluster.spec.job_labels.contains_key(QUEUE_LABEL);
+    let started = world.job.as_ref().is_some_and(|job| !is_suspended(job));
+    if !gang || queued || started {
+        return Gang::default();
+    }
+    let template = build::pod_template(cluster).spec.unwrap_or_default();
+    let room = room(&world.pods, &world.nodes, Ranks { pod: &template, count: cluster.size });
+    if room.is_enough() {
+        return Gang::default();
+    }
+    let since = minicluster.creation_timestamp().map_or(now, |time| time.0);
+    let left = cluster.settings.gang_hold.saturating_sub(now.max(since).duration_since(since).unsigned_abs());
+    match cluster.settings.gang_then {
+        GangThen::Release if left.is_zero() => Gang::default(),
+        GangThen::Release => Gang { hold: true, missing: Some(room.sentence()), again: Some(left) },
+        // A change of a node or a pod brings the next look.
+        GangThen::Wait => Gang { hold: true, missing: Some(room.sentence()), again: None },
+    }
+}
+
+fn is_suspended(job: &Job) -> bool {
+    job.spec.as_ref().and_then(|spec| spec.suspend) == Some(true)
+}
+
+/// Where the cluster is, from what its Job says.
+fn phase(cluster: &Cluster<'_>, world: &World, missing: Option<String>) -> Phase {
+    if let Some(room) = missing {
+        return Phase::Held { room };
+    }
+    let ready = world.job.as_ref().and_then(|job| job.status.as_ref()?.ready).unwrap_or_default();
+    let needed = cluster.quorum().unwrap_or(cluster.size);
+    match &world.job {
+        Some(job) => match ending(job) {
+            Some(Ending::Well) => Phase::Finished,
+            Some(Ending::Badly { reason, message }) => {
+                let lead = world.ranks.iter().find(|rank| rank.index == "0" && rank.exit_code.unwrap_or_default() != 0);
+                Phase::Failed { reason, message, exit_code: lead.and_then(|rank| rank.exit_code) }
+            }
+            None if is_suspended(job) => Phase::Queued,
+            None if ready >= needed => Phase::Up { ready, size: cluster.size },
+            None => Phase::Starting { ready, needed },
+        },
+        None => Phase::Starting { ready, needed },
+    }
+}
+
+enum Ending {
+    Well,
+    Badly { reason: String, message: String },
+}
+
+/// The verdict counts as soon as the Job has it, not only when its last pod is gone.
+fn ending(job: &Job) -> Option<Ending> {
+    let conditions = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.filter(|condition| condition.status == "True").find_map(|condition| match condition.type_.as_str() {
+        "Complete" | "SuccessCriteriaMet" => Some(Ending::Well),
+        "Failed" | "FailureTarget" => Some(Ending::Badly {
+            reason: condition.reason.clone().unwrap_or_default(),
+            message: condition.message.clone().unwrap_or_default(),
+        }),
+        _ => None,
+    })
+}
+
+/// Pods whose rank is not written on them: the lead always, the others where somebody selects on it.
+fn labels(world: &World, settings: &Settings) -> Vec<Effect> {
+    let all = settings.label_all_pods || world.is_index_selected;
+    let wrong = world.ranks.iter().filter(|rank| {
+        let wanted = all || rank.index == "0" || rank.label.is_some();
+        wanted && rank.label.as_ref() != Some(&rank.index)
+    });
+    wrong
+        .map(|rank| Effect::Label { pod: rank.pod.clone(), uid: rank.uid.clone(), index: rank.index.clone() })
+        .collect()
+}
+
+fn size_denied(minicluster: &MiniCluster, size: i32) -> Note {
+    let (wish, most) = (minicluster.spec.size, maximum(minicluster));
+    let text = format!("size {wish} is not between 1 and {most}; it is set back to {size}");
+    Note { warning: true, reason: "SizeDenied", action: "Resize", text }
+}
+
+fn status(minicluster: &MiniCluster, size: i32, maximum_size: i32) -> MiniClusterStatus {
+    MiniClusterStatus {
+        observed_generation: minicluster.metadata.generation,
+        size,
+        maximum_size,
+        selector: format!("hpa-selector={}", minicluster.name_any()),
+        ..MiniClusterStatus::default()
+    }
+}
+
+/// Nothing is made, changed or removed; the words say why.
+fn refused(minicluster: &MiniCluster, world: &World, phase: &Phase) -> Planned {
+    let live = world.job.as_ref().and_then(|job| job.spec.as_ref()?.parallelism).unwrap_or_default();
+    // A maximum that was never in use is not fixed.
+    let known = minicluster.status.as_ref().map_or(0, |status| status.maximum_size);
+    Plan {
+        prune: false,
+        status: Some(status(minicluster, live, known)),
+        conditions: phase.conditions(None),
+        events: vec![phase.event()],
+        ..Plan::default()
+    }
+}
