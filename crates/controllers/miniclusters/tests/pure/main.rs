@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod build;
+mod documents;
 mod faults;
 mod fixtures;
 mod plan;
