@@ -58,7 +58,11 @@ fn texts(minicluster: &MiniCluster, faults: &mut Vec<String>) {
     if text.contains("\\u0000") {
         faults.push("the spec has a NUL character in one of its texts".to_owned());
     }
-    let restart = minicluster.spec.pod.as_ref().map(|pod| pod.restart_policy.as_str()).unwrap_or_default();
+    let pod = minicluster.spec.pod.clone().unwrap_or_default();
+    if minicluster.spec.share_process_namespace && pod.host_pid {
+        faults.push("shareProcessNamespace and pod.hostPID cannot both be true".to_owned());
+    }
+    let restart = pod.restart_policy.as_str();
     if !["", "OnFailure", "Never"].contains(&restart) {
         faults.push(format!("pod.restartPolicy {restart} cannot be used: pods of a Job take OnFailure or Never"));
     }

@@ -64,7 +64,6 @@ interactive: true
 backoffLimit: 3
 deadlineSeconds: 600
 jobLabels: {kueue.x-k8s.io/queue-name: team}
-shareProcessNamespace: true
 network: {headlessName: net}
 archive: {path: /data/archive}
 logging: {debug: true, zeromq: true}
@@ -122,7 +121,7 @@ containers:
 fn only_the_lead_has_a_service_if_asked() {
     golden(
         "minimal_service",
-        "size: 4\nflux: {minimalService: true, disableSocket: true}\nnetwork: {disableAffinity: true}",
+        "size: 4\nshareProcessNamespace: true\nflux: {minimalService: true, disableSocket: true}\nnetwork: {disableAffinity: true}",
     );
 }
 

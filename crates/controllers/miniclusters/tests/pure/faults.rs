@@ -42,6 +42,7 @@ fn what_cannot_work_is_refused_with_a_sentence() {
         ("containers: [{volumes: {data: {emptyDir: true, emptyDirSizeLimit: much}}}]", "much of volume data"),
         ("services: [{image: a}]", "must have a name"),
         ("services: [{image: a, name: a, commands: {pre: x}}]", "a service container runs no broker"),
+        ("shareProcessNamespace: true\npod: {hostPID: true}", "cannot both be true"),
         ("pod: {restartPolicy: Always}", "OnFailure or Never"),
         ("network: {headlessName: 0a}", "is no name for a Service"),
         ("flux: {curveCert: x}", "no certificate that Flux takes"),
