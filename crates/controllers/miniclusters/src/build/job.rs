@@ -42,7 +42,8 @@ pub fn job(cluster: &Cluster<'_>, suspend: bool) -> Job {
     }
 }
 
-/// A lost machine does not count; a failure of the work is final; anything else is tried again.
+/// A lost machine does not count; a failure of the work is final; anything else is tried again. An interactive cluster
+/// has no work of its own: whatever ends in it comes back.
 fn failure_policy(cluster: &Cluster<'_>) -> PodFailurePolicy {
     let disrupted = PodFailurePolicyOnPodConditionsPattern {
         type_: "DisruptionTarget".to_owned(),
@@ -63,7 +64,7 @@ fn failure_policy(cluster: &Cluster<'_>) -> PodFailurePolicy {
         ..PodFailurePolicyRule::default()
     };
     let containers = cluster.sidecars.iter().map(|placed| &placed.container.name);
-    let final_ = std::iter::once(&cluster.name).chain(containers).map(ended);
+    let works = std::iter::once(&cluster.name).chain(containers).filter(|_| !cluster.spec.interactive);
     // Kubernetes takes no more than 20 rules.
-    PodFailurePolicy { rules: std::iter::once(lost).chain(final_).take(20).collect() }
+    PodFailurePolicy { rules: std::iter::once(lost).chain(works.map(ended)).take(20).collect() }
 }

@@ -135,6 +135,10 @@ fn defect_3_the_lead_decides_for_all() {
         let rules = spec.pod_failure_policy.unwrap().rules;
         assert_eq!(rules.iter().map(|rule| rule.action.as_str()).collect::<Vec<_>>(), ["Ignore", "FailJob"]);
     });
+    with("interactive: true", |cluster| {
+        let rules = build::job(cluster, false).spec.unwrap().pod_failure_policy.unwrap().rules;
+        assert_eq!(rules.len(), 1, "a broker that ends is not the end of the cluster");
+    });
     with("pod: {restartPolicy: OnFailure}", |cluster| {
         assert!(build::job(cluster, false).spec.unwrap().pod_failure_policy.is_none(), "Kubernetes refuses both");
     });

@@ -11,4 +11,5 @@ mod room;
 mod run;
 mod samples;
 mod script;
+mod total;
 mod words;

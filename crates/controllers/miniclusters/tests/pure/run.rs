@@ -8,7 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bivouac_miniclusters::{Cluster, Settings, script};
+use bivouac_miniclusters::{
+    Cluster, Settings,
+    script::{self, quote::quote},
+};
 use tempfile::TempDir;
 
 use crate::fixtures::minicluster;
@@ -191,6 +194,27 @@ fn defect_7_the_job_gets_exactly_the_words_that_were_written() {
 }
 
 #[test]
+fn nothing_runs_that_was_not_asked_for() {
+    for hostile in ["$(touch owned)", "`touch owned`", "a; touch owned", "a\ntouch owned\n", "'\"; touch owned; '\""] {
+        let [value, word] = [yaml(hostile), yaml(&quote(hostile))];
+        let pod = Pod::new(&format!(
+            "archive: {{path: {value}}}\nflux: {{submitCommand: {word}, optionFlags: {word}, wrap: {value}, topology: \
+             {value}, connectTimeout: {value}, brokerConfig: {value}, environment: {{A: {value}}}, scheduler: \
+             {{queuePolicy: {value}}}, bursting: {{hostlist: {value}}}, container: {{pythonPath: {value}}}}}\n\
+             containers: [{{command: {word}, commands: {{prefix: {word}}}}}]"
+        ));
+        pod.lead(&[]);
+        pod.worker(&[]);
+        let view = format!(". {}/mnt/flux-view.sh; printf %s \"$A\"", pod.folder.path().display());
+        let out = pod.bash(&view, "flux-sample-0", &[]).wait_with_output().unwrap();
+        assert_eq!(text(&out.stdout), hostile);
+        assert!(!pod.folder.path().join("owned").exists(), "{hostile}");
+        assert_eq!(pod.read("mnt/config/etc/flux/config/broker.toml"), hostile);
+        assert!(pod.read("notes").contains(&format!("|-Stbon.topo={hostile}|")), "{}", pod.read("notes"));
+    }
+}
+
+#[test]
 fn defect_7_a_script_is_written_as_it_is() {
     let script = "printf '%s\\n' \"$HOSTNAME\" \\$ `echo x`\nexit 6\n";
     let pod = Pod::new(&format!("{QUIET}containers: [{{launcher: true, commands: {{script: {}}}}}]", yaml(script)));
@@ -331,7 +355,7 @@ fn a_missing_certificate_is_a_clear_failure() {
     assert!(text(&out.stderr).contains("cannot start the broker: this failed: op_keep"), "{}", text(&out.stderr));
 }
 
-/// A text as YAML can hold it.
+/// A text as YAML can hold it: JSON is a part of YAML.
 fn yaml(text: &str) -> String {
-    format!("{text:?}").replace("\\'", "'")
+    serde_json::to_string(text).unwrap()
 }
