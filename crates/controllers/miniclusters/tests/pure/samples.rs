@@ -35,7 +35,10 @@ fn every_sample_is_accepted_and_has_its_children() {
         let plan = plan(&minicluster, &empty(), &Settings::default(), Timestamp::UNIX_EPOCH);
         let told: Vec<_> = plan.conditions.iter().map(|verdict| (verdict.type_, &verdict.message)).collect();
         assert!(!plan.stages.is_empty(), "{name} is refused: {told:?}");
-        let mut children: Value = plan.children().map(|child| child.body.clone()).collect();
+        let children: Value = plan.children().map(|child| child.body.clone()).collect();
+        // A sample mounts something into the home of root. Goldens name no home: it could be the writer's own.
+        let mut children =
+            serde_json::from_str(&children.to_string().replace(&format!("/{}/", "root"), "<home>/")).unwrap();
         shorten(&mut children);
         insta::with_settings!({
             prepend_module_to_snapshot => false, omit_expression => true, snapshot_path => "snapshots/samples"
