@@ -61,24 +61,36 @@ struct Pod {
 }
 
 impl Pod {
-    /// A pod whose init container has run: twice, as after a restart of its sandbox.
+    /// A pod whose image has Flux.
     fn new(yaml: &str) -> Self {
+        Self::made(yaml, true)
+    }
+
+    /// A pod whose init container has run: twice, as after a restart of its sandbox.
+    fn made(yaml: &str, disable: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().display().to_string();
         let mut minicluster = minicluster(yaml);
         let flux = minicluster.spec.flux.get_or_insert_default();
         let view = flux.container.get_or_insert_default();
-        (view.mount_path, view.disable) = (format!("{base}/mnt"), true);
+        (view.mount_path, view.disable) = (format!("{base}/mnt"), disable);
         let cluster = Cluster::of(&minicluster, minicluster.spec.size, &Settings::default()).unwrap();
         let runner = script::runner(&cluster).replace("/flux_operator/", &format!("{base}/"));
         let runner = runner.replace("/tmp/fluxout", &format!("{base}/fluxout"));
         fs::create_dir_all(folder.path().join("bin")).unwrap();
         fs::write(folder.path().join("curve.cert"), "secret").unwrap();
-        executable(&folder.path().join("bin/flux"), FLUX);
+        let bin = if disable { "bin" } else { "opt/views/._view/abc/bin" };
+        for path in
+            [bin, "opt/views/._view/abc/lib/python3.11", "opt/views/._view/abc/etc/flux/rc1.d", "opt/software/x"]
+        {
+            fs::create_dir_all(folder.path().join(path)).unwrap();
+        }
+        executable(&folder.path().join(bin).join("flux"), FLUX);
         let sidecars = cluster.sidecars.iter().map(|placed| script::sidecar(&cluster, *placed)).collect();
         let pod = Self { folder, script: runner, sidecars };
         for _ in 0..2 {
-            let out = pod.bash(&script::init(&cluster), "any", &[]).wait_with_output().unwrap();
+            let init = script::init(&cluster).replace("/opt/", &format!("{base}/opt/"));
+            let out = pod.bash(&init, "any", &[]).wait_with_output().unwrap();
             assert!(out.status.success(), "{}", text(&out.stderr));
         }
         pod
@@ -139,6 +151,22 @@ fn a_quiet_cluster_prints_the_work_and_nothing_else() {
     assert_eq!((text(&out.stdout), text(&out.stderr)), ("hello world\nhello post\n".into(), String::new()));
     assert!(pod.read("notes").contains("start|-o|--config|"), "{}", pod.read("notes"));
     assert!(pod.read("notes").contains("|flux|submit|-N|1|-n1|--quiet|--watch|echo|hello|world|\n"));
+}
+
+#[test]
+fn flux_can_come_with_the_view() {
+    let print = "sh -c 'echo $FLUX_RC_EXTRA $PYTHONPATH'";
+    for (simple, extra) in [("false", "MNT/view/etc/flux "), ("true", "")] {
+        let pod = Pod::made(
+            &format!("{QUIET}flux: {{scheduler: {{simple: {simple}}}}}\ncontainers: [{{command: \"{print}\"}}]"),
+            false,
+        );
+        let out = pod.lead(&[("PYTHONPATH", "/own")]);
+        let expected = format!("{extra}/own:MNT/view/lib/python3.11/site-packages\n").replace("MNT", &pod.path("mnt"));
+        assert_eq!(text(&out.stdout), expected, "{}", text(&out.stderr));
+        assert!(pod.folder.path().join("mnt/software/x").exists());
+        assert!(!pod.folder.path().join("mnt/view/bin/bin").exists(), "copied once, not into itself");
+    }
 }
 
 #[test]
