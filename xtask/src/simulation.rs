@@ -25,8 +25,9 @@ pub fn program(name: &str) -> Result<PathBuf> {
 }
 
 /// What `bivouac simulate` says, and whether it found something.
-pub fn simulate(scenario: &str, options: &[&str]) -> Result<(Vec<Value>, bool)> {
-    let output = Command::new(program("bivouac")?).args(["simulate", scenario, "--json"]).args(options).output()?;
+pub fn simulate(scenarios: &[&str], options: &[&str]) -> Result<(Vec<Value>, bool)> {
+    let mut command = Command::new(program("bivouac")?);
+    let output = command.arg("simulate").args(scenarios).arg("--json").args(options).output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(matches!(output.status.code(), Some(0 | 1)), "it ended with {}: {said}", output.status);
     let told: Value = serde_json::from_slice(&output.stdout).context("it does not speak JSON")?;

@@ -29,12 +29,12 @@ struct Team {
 pub fn scenario(number: u64) -> Scenario {
     let mut random = StdRng::seed_from_u64(number);
     let mut timeline = Vec::new();
-    let mut teams: Vec<Team> = (1..=random.random_range(4..=9))
+    let mut teams: Vec<Team> = (1..=random.random_range(1..=4))
         .map(|n| Team { name: format!("team-{n}"), spec: spec(&mut random, n), there: true })
         .collect();
     timeline.extend(teams.iter().map(|team| apply(random_start(&mut random), team)));
     let mut at = 30;
-    for _ in 0..random.random_range(5..=14) {
+    for _ in 0..random.random_range(3..=8) {
         at += random.random_range(0..40);
         let chosen = random.random_range(0..teams.len());
         if let Some(team) = teams.get_mut(chosen) {
@@ -184,8 +184,8 @@ mod tests {
     fn stories_are_long_enough_to_say_something() {
         for number in 0..200 {
             let story = scenario(number);
-            assert!(story.timeline.len() >= 8, "{number}: {}", story.timeline.len());
-            assert!(story.expect.len() >= 4);
+            assert!(story.timeline.len() >= 4, "{number}: {}", story.timeline.len());
+            assert!(!story.expect.is_empty());
         }
     }
 }
