@@ -12,8 +12,9 @@ pub type End = BTreeMap<String, Value>;
 /// Told to people, or renewed for ever: no part of what must be equal.
 const PASSING: [&str; 3] = ["events", "events.k8s.io/events", "coordination.k8s.io/leases"];
 /// Fields that say when, or which of many equal ones.
-const MOVING: [&str; 9] = [
+const MOVING: [&str; 10] = [
     "uid",
+    "bivouac.dev/owner-uid",
     // What a cloud calls what it sold.
     "machine",
     "resourceVersion",
