@@ -18,7 +18,7 @@ pub struct HostClock {
 }
 
 impl HostClock {
-    /// The same host in a run of its own, which begins now.
+    /// Sets the host's clock forward, or back.
     pub fn jump(&self, seconds: i64) {
         self.off.fetch_add(seconds, Ordering::SeqCst);
     }

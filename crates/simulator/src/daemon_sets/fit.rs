@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which nodes a DaemonSet wants a pod on.
 
-use k8s_openapi::api::core::v1::{Node, NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration};
+use k8s_openapi::api::core::v1::{Node, PodSpec, Toleration};
 
-use crate::labels;
+use crate::placement;
 
 /// Trouble of a node that pods of DaemonSets are meant to live with: the key of the taint and its effect.
 const ENDURED: [(&str, &str); 6] = [
@@ -42,59 +42,14 @@ pub fn endure(spec: &mut PodSpec) {
 pub fn fit(spec: &PodSpec, node: &Node) -> (bool, bool) {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     let named = spec.node_name.as_deref().is_none_or(|wanted| wanted.is_empty() || wanted == name);
-    if !named || !is_selected(spec, node) {
+    if !named || !placement::selects(spec, node) {
         return (false, false);
     }
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
     let repelled = |effects: &[&str]| {
-        taints.iter().any(|taint| effects.contains(&taint.effect.as_str()) && !is_tolerated(spec, taint))
+        let mut taints = placement::taints(node).iter().filter(|taint| effects.contains(&taint.effect.as_str()));
+        taints.any(|taint| !placement::is_tolerated(spec, taint))
     };
     (!repelled(&["NoExecute", "NoSchedule"]), !repelled(&["NoExecute"]))
-}
-
-fn is_tolerated(spec: &PodSpec, taint: &Taint) -> bool {
-    spec.tolerations.iter().flatten().any(|one| {
-        let any = |wanted: &Option<String>, found: &str| {
-            wanted.as_deref().is_none_or(|wanted| wanted.is_empty() || wanted == found)
-        };
-        let value = || one.value.as_deref().unwrap_or_default() == taint.value.as_deref().unwrap_or_default();
-        any(&one.effect, &taint.effect)
-            && any(&one.key, &taint.key)
-            && (one.operator.as_deref() == Some("Exists") || value())
-    })
-}
-
-fn is_selected(spec: &PodSpec, node: &Node) -> bool {
-    let required = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
-    let required = required.and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution.as_ref());
-    labels::contains(node.metadata.labels.as_ref(), spec.node_selector.as_ref())
-        && required.is_none_or(|selector| selector.node_selector_terms.iter().any(|term| matches(term, node)))
-}
-
-/// A term that asks for nothing matches nothing.
-fn matches(term: &NodeSelectorTerm, node: &Node) -> bool {
-    let name = node.metadata.name.clone().unwrap_or_default();
-    let label = |key: &str| node.metadata.labels.as_ref().and_then(|labels| labels.get(key));
-    let expressions = term.match_expressions.as_deref().unwrap_or_default();
-    let fields = term.match_fields.as_deref().unwrap_or_default();
-    !(expressions.is_empty() && fields.is_empty())
-        && expressions.iter().all(|one| holds(one, label(&one.key)))
-        && fields.iter().all(|one| holds(one, (one.key == "metadata.name").then_some(&name)))
-}
-
-fn holds(one: &NodeSelectorRequirement, value: Option<&String>) -> bool {
-    let values = one.values.as_deref().unwrap_or_default();
-    let number = |text: &String| text.parse::<i64>().ok();
-    let pair = || Some((number(value?)?, number(values.first()?)?));
-    match one.operator.as_str() {
-        "In" => value.is_some_and(|value| values.contains(value)),
-        "NotIn" => value.is_none_or(|value| !values.contains(value)),
-        "Exists" => value.is_some(),
-        "DoesNotExist" => value.is_none(),
-        "Gt" => pair().is_some_and(|(found, limit)| found > limit),
-        "Lt" => pair().is_some_and(|(found, limit)| found < limit),
-        _ => false,
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, Taint};
 
-use super::disrupted;
+use super::{disrupted, pods_of};
 use crate::{
     controller::{Controller, Moment, Plan},
     kinds::{Object, View},
@@ -28,14 +28,7 @@ impl Controller for Evictions {
     }
 
     fn concerns(&self, object: &Object, view: &View) -> Vec<Key> {
-        match object {
-            Object::Pod(pod) if node_of(pod).is_some() => vec![Key::of(&pod.metadata)],
-            Object::Node(node) => {
-                let name = node.metadata.name.as_deref().unwrap_or_default();
-                view.pods_on(name).map(|pod| Key::of(&pod.metadata)).collect()
-            }
-            _ => Vec::new(),
-        }
+        pods_of(object, view)
     }
 
     fn plan(&mut self, key: &Key, view: &View, moment: &Moment<'_>) -> Plan {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 
-use super::disrupted;
+use super::{disrupted, pods_of};
 use crate::{
     controller::{Controller, Moment, Plan},
     kinds::{Object, View},
@@ -27,14 +27,7 @@ impl Controller for LostPods {
     }
 
     fn concerns(&self, object: &Object, view: &View) -> Vec<Key> {
-        match object {
-            Object::Pod(pod) if node_of(pod).is_some() => vec![Key::of(&pod.metadata)],
-            Object::Node(node) => {
-                let name = node.metadata.name.as_deref().unwrap_or_default();
-                view.pods_on(name).map(|pod| Key::of(&pod.metadata)).collect()
-            }
-            _ => Vec::new(),
-        }
+        pods_of(object, view)
     }
 
     fn plan(&mut self, key: &Key, view: &View, moment: &Moment<'_>) -> Plan {

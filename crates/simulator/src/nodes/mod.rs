@@ -15,7 +15,7 @@ use crate::{
     kinds::{Object, View},
     kubelets::{LEASES, is_simulated, missed_at},
     shelf::Key,
-    workload::{is_ready, time},
+    workload::{is_ready, node_of, time},
 };
 
 const KINDS: [&str; 4] = ["MemoryPressure", "DiskPressure", "PIDPressure", "Ready"];
@@ -92,6 +92,18 @@ fn hide(plan: &mut Plan, pod: &Pod, now: Timestamp) {
     }
     plan.status(&hidden);
     plan.warning(pod, "NodeNotReady", "Node is not ready");
+}
+
+/// The pods to look at when a pod or its node changes.
+fn pods_of(object: &Object, view: &View) -> Vec<Key> {
+    match object {
+        Object::Pod(pod) if node_of(pod).is_some() => vec![Key::of(&pod.metadata)],
+        Object::Node(node) => {
+            let name = node.metadata.name.as_deref().unwrap_or_default();
+            view.pods_on(name).map(|pod| Key::of(&pod.metadata)).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// The pod as it is when somebody other than its owner ends it.
