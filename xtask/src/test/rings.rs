@@ -10,12 +10,12 @@ use crate::repo;
 
 /// Ring 1: everything that needs no cluster.
 pub fn pure() -> Result<Tally> {
-    nextest::run("not (binary(/^real_/) or binary(/^embedded_/))", &[])
+    nextest::run("not (binary(/^real/) or binary(/^embedded/))", &[])
 }
 
 /// Ring 2: the test programs named `embedded_*`, on the embedded API server in their own process.
 pub fn embedded() -> Result<Tally> {
-    nextest::run("binary(/^embedded_/)", &[])
+    nextest::run("binary(/^embedded/)", &[])
 }
 
 /// Ring 4: the test programs named `real_*`, against one cluster of real servers.
@@ -27,7 +27,7 @@ pub fn real() -> Result<Tally> {
     // The supervisor is the fresh one beside this program.
     let cluster = runtime.block_on(TestCluster::start(Options::default()))?;
     let tally = nextest::run(
-        "binary(/^real_/)",
+        "binary(/^real/)",
         &[(cluster::KUBECONFIG_ENV, cluster.kubeconfig()), ("BIVOUAC_TESTENV_BIN", &supervisor)],
     );
     drop(cluster);

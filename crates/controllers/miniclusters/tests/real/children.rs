@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ring 4: a real API server takes every child of every sample, and every way in which a Job may change.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+//! A real API server takes every child of every sample, and every way in which a Job may change.
 
 use std::path::{Path, PathBuf};
 
