@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Group `tgp.io`: classes and pools.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod kinds;
 
 use bivouac_api::tgp::{GPUNodeClass, GPUNodePool};
-use kinds::{face, samples, schema};
 use serde_json::{Value, json};
+
+use crate::kinds::{face, samples, schema};
 
 #[test]
 fn faces() {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What holds for the CRDs of all groups.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use serde_json::Value;
 use std::collections::BTreeSet;

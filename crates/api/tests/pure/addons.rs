@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Group `addons.otterscale.io`.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
-
-mod kinds;
-mod samples;
 
 use bivouac_api::addons::{Module, ModuleTemplate};
-use kinds::face;
-use samples::{samples, survives};
 use serde_json::{Value, json};
+
+use crate::kinds::face;
+use crate::samples::{samples, survives};
 
 #[test]
 fn faces_are_upstreams() {

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Group `flux-framework.org`.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
-
-mod kinds;
-mod samples;
 
 use bivouac_api::flux::{
     Container, Flux, FluxContainer, LeadBroker, MiniCluster, MiniClusterSpec, MiniClusterStatus, Volume,
 };
-use kinds::{crd, face, schema};
-use samples::{samples, survives};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
+
+use crate::kinds::{crd, face, schema};
+use crate::samples::{samples, survives};
 
 const CRD: &str = "miniclusters.flux-framework.org";
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Group `infra.exalsius.ai`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod kinds;
 
 use bivouac_api::infra::Colony;
-use kinds::{face, samples, schema};
 use serde_json::json;
+
+use crate::kinds::{face, samples, schema};
 
 #[test]
 fn faces() {

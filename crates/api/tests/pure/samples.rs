@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The samples of the contracts as typed objects, and the question whether they survive being written back.
-#![allow(dead_code, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 use kube::Resource;
 use serde::{Serialize, de::DeserializeOwned};

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Group `module.otterscale.io`.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
-
-mod kinds;
-mod samples;
 
 use bivouac_api::module::{Module, ModuleSpec, ModuleTemplate, ModuleTemplateSpec};
-use kinds::face;
-use samples::{samples, survives};
+
+use crate::kinds::face;
+use crate::samples::{samples, survives};
 
 #[test]
 fn faces_are_upstreams() {

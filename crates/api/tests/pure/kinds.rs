@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the tests of all groups ask of a kind: how its CRD reads, and that the contract's samples survive it.
-#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Resource;

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Group `tenant.otterscale.io`.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
-
-mod kinds;
-mod samples;
 
 use bivouac_api::tenant::{Egress, Member, MemberKind, NetworkIsolation, Role, Workspace, WorkspaceSpec};
-use kinds::{crd, face, schema};
-use samples::{samples, survives};
 use serde_json::json;
+
+use crate::kinds::{crd, face, schema};
+use crate::samples::{samples, survives};
 
 const CRD: &str = "workspaces.tenant.otterscale.io";
 

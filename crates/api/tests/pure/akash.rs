@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Group `akash.network`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod kinds;
 
 use bivouac_api::akash::{ImageCredentials, Manifest, ProviderHost, ProviderLeasedIP};
-use kinds::{crd, face, samples, schema};
 use serde_json::json;
+
+use crate::kinds::{crd, face, samples, schema};
 
 #[test]
 fn faces() {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Group `tgp.io`: the claim, and what may change in it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
-
-mod kinds;
 
 use bivouac_api::tgp::{CapacityType, ClaimPhase, GPUNodeClaim, MachineState};
-use kinds::face;
 use serde_json::{Value, json};
+
+use crate::kinds::face;
 
 const T1: &str = "2026-01-01T00:00:00Z";
 const T2: &str = "2026-01-01T01:00:00Z";
