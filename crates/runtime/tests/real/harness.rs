@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The harness against a real API server: finalizers and effects through every crash, and servers that answer badly.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
-mod camps;
 
 use std::{
     collections::BTreeSet,
@@ -14,7 +11,6 @@ use std::{
 };
 
 use bivouac_testenv::TestCluster;
-use camps::{Camp, FINALIZER, Outside, start};
 use http::{Method, Request, Response};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
@@ -25,6 +21,8 @@ use kube::{
 use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+use crate::camps::{self, Camp, FINALIZER, Outside, start};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Writes of one camp's whole life: its finalizer, two children, a status and an event; then the finalizer goes.

@@ -149,7 +149,7 @@ impl Reconciler for Camps {
         Plan { effects: pitched.iter().cloned().map(Effect::Strike).collect(), ..Plan::default() }
     }
 
-    async fn perform(&self, effect: Effect) -> Result<(), Error> {
+    async fn perform(&self, _: &Camp, effect: Effect) -> Result<(), Error> {
         if self.0.act(effect) {
             // The process died in the middle of it.
             std::future::pending::<()>().await;
