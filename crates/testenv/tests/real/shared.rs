@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The shared cluster: one for all, whoever comes first.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code outside of #[test] functions")]
 
 use std::process::Command;
 use std::time::Duration;
@@ -30,7 +29,7 @@ async fn processes_and_tasks_share_one() {
 
     let child = || {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "processes_and_tasks_share_one", "--nocapture"]).env(CHILD_ENV, "1");
+        command.args(["--exact", "shared::processes_and_tasks_share_one", "--nocapture"]).env(CHILD_ENV, "1");
         command.stdout(std::process::Stdio::piped()).spawn().unwrap()
     };
     for child in [child(), child()] {

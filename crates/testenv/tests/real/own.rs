@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A cluster of one's own: it survives restarts of its parts and leaves nothing behind.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code outside of #[test] functions")]
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
