@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What pods do on simulated nodes, second by second.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code outside of #[test] functions")]
 
-mod camp;
-mod stage;
-
-use camp::{PODS, after, camp, node, p, pod, reasons, truth};
 use serde_json::{Value, json};
-use stage::Stage;
+
+use crate::camp::{PODS, after, camp, node, p, pod, reasons, truth};
+use crate::stage::{self, Stage};
 
 /// The state of a container in a word, and how often it has restarted.
 fn state(status: &Value) -> (String, i64) {

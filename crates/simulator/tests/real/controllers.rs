@@ -2,22 +2,19 @@
 //! For the same inputs the simulated controllers come to the same results as the real kube-controller-manager.
 //!
 //! Each document in `manifests/` is one case. `CASES=word` plays only those whose name has the word in it.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code outside of #[test] functions")]
-
-mod differ;
-mod stage;
 
 use std::{collections::BTreeMap, panic, path::Path};
 
-use differ::{
+use crate::differ::{
     case::{self, Case},
     normal,
     play::{Played, play},
     world::{PARTS, Real, World},
 };
+use crate::stage;
 
 fn cases() -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/manifests");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real/manifests");
     let asked = std::env::var("CASES").unwrap_or_default();
     case::read(&folder).unwrap().into_iter().filter(|case| case.name.contains(&asked)).collect()
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Does by hand what kubelets do, so that controllers can be tested without them.
-#![allow(dead_code, reason = "each test binary uses its own part")]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a stage that cannot be built is a failed test")]
 
 use std::time::Duration;
 

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Nodes that die, come back, go away or are not wanted any more; and what that means for their pods.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code outside of #[test] functions")]
 
-mod camp;
-mod stage;
-
-use camp::{PODS, after, camp, kill, p, patch_node, pod, truth};
 use serde_json::{Value, json};
-use stage::Stage;
+
+use crate::camp::{PODS, after, camp, kill, p, patch_node, pod, truth};
+use crate::stage::{self, Stage};
 
 async fn taints(stage: &Stage, node: &str) -> Vec<String> {
     let node = stage.get(&format!("/api/v1/nodes/{node}")).await.unwrap();

@@ -2,9 +2,6 @@
 //! The simulated scheduler places what the real kube-scheduler places, and explains in the same words what it cannot place.
 //!
 //! Each document in `scheduling/` is one case: nodes, pods that are there already, and the pod that looks for a place.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code outside of #[test] functions")]
-
-mod stage;
 
 use std::{fs, path::Path, time::Duration};
 
@@ -14,7 +11,8 @@ use http::{Method, Request};
 use http_body_util::BodyExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stage::Stage;
+
+use crate::stage::{self, Stage};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
@@ -79,7 +77,7 @@ impl Default for Wanted {
 }
 
 fn cases() -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scheduling");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real/scheduling");
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let asked = std::env::var("CASES").unwrap_or_default();

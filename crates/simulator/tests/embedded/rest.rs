@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Controllers that have nothing to do write nothing.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code outside of #[test] functions")]
 
-mod hands;
-mod stage;
-
-use hands::{active, after, job, ready_all, set, workload};
 use serde_json::{Value, json};
+
+use crate::hands::{self, active, after, job, ready_all, set, workload};
+use crate::stage;
 
 fn named(mut object: Value, name: &str, spec: Value) -> Value {
     object["metadata"]["name"] = json!(name);

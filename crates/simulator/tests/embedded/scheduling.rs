@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Who gets a node first, and what becomes of those who wait. Placement itself is compared in `real_scheduler`.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code outside of #[test] functions")]
+//! Who gets a node first, and what becomes of those who wait. Placement itself is compared in `real/scheduler.rs`.
 
-mod camp;
-mod stage;
-
-use camp::{PODS, after, camp, node, reasons};
 use serde_json::{Value, json};
-use stage::Stage;
+
+use crate::camp::{PODS, after, camp, node, reasons};
+use crate::stage::{self, Stage};
 
 fn pod(name: &str, cpu: &str, spec: Value) -> Value {
     let container = json!({ "name": "main", "image": "x", "resources": { "requests": { "cpu": cpu } } });

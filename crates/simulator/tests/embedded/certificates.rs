@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Approved requests get certificates, others do not.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code outside of #[test] functions")]
-
-mod stage;
 
 use std::time::Duration;
 
@@ -10,7 +7,8 @@ use bivouac_simulator::Part;
 use k8s_openapi::ByteString;
 use rcgen::{CertificateParams, DnType, KeyPair};
 use serde_json::{Value, json};
-use stage::Stage;
+
+use crate::stage::{self, Stage};
 
 const PATH: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 

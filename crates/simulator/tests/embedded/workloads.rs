@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Workloads that go on: Deployments, StatefulSets, DaemonSets, and what lives around their pods.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code outside of #[test] functions")]
 
-mod hands;
-mod stage;
-
-use hands::{active, after, ready_all, set, workload};
 use serde_json::{Value, json};
+
+use crate::hands::{self, active, after, ready_all, set, workload};
+use crate::stage;
 
 const APPS: &str = "/apis/apps/v1/namespaces/team";
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Every namespace gets its account, and gets it back.
 
-mod stage;
-
 use serde_json::json;
-use stage::Stage;
+
+use crate::stage::{self, Stage};
 
 #[test]
 fn every_namespace_has_an_account() {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A whole simulated cluster with nodes, and pods that follow a script.
-#![allow(dead_code, reason = "each test binary uses its own part")]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a stage that cannot be built is a failed test")]
 
 use std::time::Duration;
 

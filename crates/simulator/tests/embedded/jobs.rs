@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Jobs in virtual time: what takes minutes in the real world takes milliseconds here.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code outside of #[test] functions")]
 
-mod hands;
-mod stage;
-
-use hands::{active, after, job, set};
 use serde_json::{Value, json};
+
+use crate::hands::{self, active, after, job, set};
+use crate::stage;
 
 const JOB: &str = "/apis/batch/v1/namespaces/team/jobs/job";
 

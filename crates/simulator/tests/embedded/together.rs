@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Everything together: workloads find nodes, run there, and move when a node dies.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code outside of #[test] functions")]
-
-mod camp;
-mod hands;
-mod stage;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use camp::{PODS, after, camp, kill};
-use hands::{job, workload};
 use serde_json::{Value, json};
+
+use crate::camp::{self, PODS, after, camp, kill};
+use crate::hands::{job, workload};
+use crate::stage;
 
 fn text<'a>(pod: &'a Value, path: &str) -> &'a str {
     pod.pointer(path).and_then(Value::as_str).unwrap_or_default()
