@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The admission policies as the chart installs them, on a real API server: who may change a Workspace, what is
 //! protected, and the member labels.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code outside of #[test] functions")]
-
-mod install;
-mod operator;
 
 use std::collections::BTreeMap;
 
@@ -14,8 +10,10 @@ use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
-use operator::{Operator, eventually, ready_workspace};
 use serde_json::{Value, json};
+
+use crate::install;
+use crate::operator::{Operator, eventually, ready_workspace};
 
 const DENIED: &str = "only users with the 'admin' role";
 const PROTECTED: &str = "this object is protected: remove the annotation bivouac.dev/deletion-protection";

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The real operator as a child process, and how to wait for what it does.
-#![allow(dead_code, clippy::unwrap_used, clippy::panic, reason = "test code; no test file uses all of it")]
 
 use std::fs::{self, File};
 use std::io::{Read, Write};

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The charts on a real cluster: what they install is enough, and not too much, and taking it away harms nobody.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code outside of #[test] functions")]
-
-mod install;
-mod operator;
 
 use bivouac_api::tenant::Workspace;
 use bivouac_testenv::TestCluster;
-use install::{CHART, CRD_CHART, NAMESPACE, fails, helm, succeeds};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{LimitRange, Namespace, Pod, ResourceQuota, Secret};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
@@ -15,8 +10,10 @@ use k8s_openapi::api::rbac::v1::RoleBinding;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt};
-use operator::{Operator, eventually, ready_workspace};
 use serde_json::{Value, json};
+
+use crate::install::{self, CHART, CRD_CHART, NAMESPACE, fails, helm, succeeds};
+use crate::operator::{Operator, eventually, ready_workspace};
 
 const USER: &str = "system:serviceaccount:bivouac-system:bivouac";
 

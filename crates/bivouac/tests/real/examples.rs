@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Every manifest under `examples/` works as it stands.
-#![allow(clippy::unwrap_used, reason = "test code outside of #[test] functions")]
-
-mod install;
-mod operator;
 
 use std::path::{Path, PathBuf};
 
 use bivouac_api::tenant::Workspace;
-use install::succeeds;
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
-use operator::{Operator, eventually, ready_workspace};
+
+use crate::install::{self, succeeds};
+use crate::operator::{Operator, eventually, ready_workspace};
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
 

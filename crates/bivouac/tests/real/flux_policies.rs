@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Flux objects in the namespace of a Workspace stay inside it: the policies, on a real API server.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
-mod install;
-mod operator;
 
 use bivouac_testenv::{Options, TestCluster};
 use k8s_openapi::{
@@ -15,6 +11,9 @@ use kube::{
     core::{ApiResource, DynamicObject, GroupVersionKind},
 };
 use serde_json::{Value, json};
+
+use crate::install;
+use crate::operator;
 
 const ACCOUNT: &str = "workspace-reconciler";
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A start that cannot succeed says in plain words what is missing and what to do.
-#![allow(clippy::unwrap_used, reason = "test code outside of #[test] functions")]
-
-mod operator;
 
 use std::path::Path;
 
@@ -14,8 +11,9 @@ use kube::{
     api::{Patch, PatchParams},
     core::{ApiResource, DynamicObject, GroupVersionKind},
 };
-use operator::{Operator, eventually};
 use serde_json::{Value, json};
+
+use crate::operator::{Operator, eventually};
 
 #[tokio::test]
 async fn without_a_cluster_it_ends_with_a_sentence() {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Every sample of the original systems is created on a real API server that has our CRDs and policies. What the server
 //! warns about is explained, line by line, in `sample-warnings.txt`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
-
-mod install;
-mod operator;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,6 +18,8 @@ use kube::{
     client::Body,
 };
 use serde_json::{Value, json};
+
+use crate::install;
 
 const EXPLAINED: &str = include_str!("sample-warnings.txt");
 

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Taking over from the Go operator, and from a replica that is gone.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code outside of #[test] functions")]
-
-mod install;
-mod operator;
 
 use std::time::{Duration, Instant};
 
 use bivouac_api::tenant::Workspace;
 use bivouac_core::clock::{Clock, SystemClock};
 use bivouac_testenv::{Identity, TestCluster};
-use install::NAMESPACE;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::api::core::v1::{LimitRange, Namespace, ResourceQuota};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
@@ -19,8 +14,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client, ResourceExt};
-use operator::{Operator, eventually, ready_workspace};
 use serde_json::{Value, json};
+
+use crate::install::{self, NAMESPACE};
+use crate::operator::{Operator, eventually, ready_workspace};
 
 const RIVAL: (&str, &str) = ("otterscale-system", "7fe59df2.otterscale.io");
 const GO_VERSION: &str = "v0.4.2";

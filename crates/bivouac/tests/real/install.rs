@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Bivouac, installed into a cluster of one's own as a user does it: both charts, with helm.
-#![allow(dead_code, clippy::unwrap_used, clippy::indexing_slicing, reason = "test code; no test file uses all of it")]
 
 use std::process::Output;
 
