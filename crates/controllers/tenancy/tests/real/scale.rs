@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Three hundred Workspaces: all become ready with eight requests each, then nothing is written, not even by a
 //! second operator that starts over the settled world. Counted by the API server's audit log.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ring 4: Workspaces on a real API server, with the real garbage collector and namespace controller.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
-mod workspaces;
-#[path = "world/real.rs"]
-mod world;
+//! Only a process can go away and come back.
 
 use futures::future::join_all;
 use kube::api::ListParams;
-use workspaces::stage::{Stage, eventually, full, workspace_crds};
 
-workspaces::every_test!();
+use crate::workspaces::stage::{Stage, eventually, full, workspace_crds};
+use crate::world;
 
-/// Only a process can go away and come back.
 #[test]
 fn workspaces_become_ready_while_the_api_server_restarts() {
     world::run(becoming_ready_during_a_restart());

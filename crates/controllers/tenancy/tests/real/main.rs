@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ring 2: Workspaces on the embedded API server, on a paused clock.
+//! Ring 4: Workspaces on a real API server, with the real garbage collector and namespace controller.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
+mod restart;
+mod scale;
+#[path = "../workspaces/mod.rs"]
 mod workspaces;
-#[path = "world/embedded.rs"]
 mod world;
 
 workspaces::every_test!();
