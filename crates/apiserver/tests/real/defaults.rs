@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What we make of new objects is what the real server makes of them.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
 use bivouac_apiserver::builtin::{Resource, builtins};
 use bivouac_testenv::{Options, TestCluster};
 use kube::Client;

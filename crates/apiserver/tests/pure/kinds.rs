@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the rules of kinds do over time: budgets are charged, addresses are given once, logs come from outside.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use std::{collections::BTreeSet, net::Ipv4Addr, sync::Arc};
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A server that does not trust everybody: tokens, anonymous users, and who may speak for whom.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Many writers at once never use more than a quota allows, and what is used is counted exactly.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use bivouac_apiserver::{
     ApiServer, Settings,

@@ -4,14 +4,12 @@
 //! The test starts itself again under a limit for the size of files. To the store that is what a full disk is: a write
 //! that gets half through and then fails.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
 use std::path::Path;
 use std::process::Command;
 
 use bivouac_apiserver::store::{CommitError, Draft, Keyspace, Limits, Range, Store, Tags, Write};
 
-const NAME: &str = "a_full_disk_stops_writes_and_loses_nothing";
+const NAME: &str = "store_full::a_full_disk_stops_writes_and_loses_nothing";
 const CHILD: &str = "BIVOUAC_STORE_FULL_DIR";
 const WRITERS: u32 = 8;
 

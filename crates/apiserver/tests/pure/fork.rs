@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A fork begins as its original is, and from then on neither sees the other.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use std::{sync::Arc, time::Instant};
 

@@ -5,8 +5,6 @@
 //! that was acknowledged. The parent kills it, opens the store, and compares. One directory lives through all kills, so
 //! kills also hit recovery, the change of logs, and snapshots. `BIVOUAC_KILLS` is how often.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
-
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
@@ -17,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use bivouac_apiserver::store::{Draft, Keyspace, Limits, Range, Store, Tags, Write};
 
-const NAME: &str = "no_acknowledged_write_is_lost";
+const NAME: &str = "store_kill::no_acknowledged_write_is_lost";
 const CHILD: &str = "BIVOUAC_STORE_KILL_DIR";
 const WRITERS: usize = 16;
 

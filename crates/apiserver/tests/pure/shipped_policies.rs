@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What we ship works on this server: every definition and every policy is accepted, and the policies are enforced.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use std::{fs, path::Path};
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Webhooks over HTTPS: what they change, what they refuse, and what happens when nobody answers.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use std::sync::Arc;
 

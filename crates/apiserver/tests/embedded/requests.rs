@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ring 2: the property of the fuzz target `request`, on a small corpus and its mutations.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests")]
+//! The property of the fuzz target `request`, on a small corpus and its mutations.
 
-#[path = "../fuzz/request_property.rs"]
+#[path = "../../fuzz/request_property.rs"]
 mod request_property;
 
 use proptest::prelude::*;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The property of the fuzz target `log_reader`, on a small corpus and its mutations.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, reason = "tests")]
-
-#[path = "../fuzz/log_property.rs"]
+#[path = "../../fuzz/log_property.rs"]
 mod log_property;
 
 use bivouac_apiserver::store::{Draft, FileKind, Keyspace, Limits, Reader, Record, Store, Tags, Write};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Ring 2: clients that behave badly, and too much of everything.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+//! Clients that behave badly, and too much of everything.
 
 use std::time::Duration;
 
