@@ -13,12 +13,12 @@ pub fn pure() -> Result<Tally> {
     nextest::run("not (binary(/^real/) or binary(/^embedded/))", &[])
 }
 
-/// Ring 2: the test programs named `embedded_*`, on the embedded API server in their own process.
+/// Ring 2: the test programs whose name begins with `embedded`, on the embedded API server in their own process.
 pub fn embedded() -> Result<Tally> {
     nextest::run("binary(/^embedded/)", &[])
 }
 
-/// Ring 4: the test programs named `real_*`, against one cluster of real servers.
+/// Ring 4: the test programs whose name begins with `real`, against one cluster of real servers.
 pub fn real() -> Result<Tally> {
     components::ensure(&Component::ALL).context("the tests with real servers cannot run")?;
     nextest::build()?;

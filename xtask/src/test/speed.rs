@@ -7,9 +7,6 @@ use std::sync::Mutex;
 /// Seconds by test, for each program that ran.
 static TIMES: Mutex<BTreeMap<String, BTreeMap<String, f64>>> = Mutex::new(BTreeMap::new());
 
-/// A program that plays a suite on the embedded server, and the one that plays it on the real one.
-const PAIRS: [(&str, &str); 1] = [("bivouac-tenancy::embedded_workspaces", "bivouac-tenancy::real_workspaces")];
-
 /// Takes the times out of a report of nextest.
 pub fn note(xml: &str) {
     let Ok(mut times) = TIMES.lock() else { return };
@@ -23,10 +20,14 @@ pub fn note(xml: &str) {
     }
 }
 
-/// One line for each suite that ran in both rings.
+/// One line for each crate with tests that ran in both rings.
 pub fn lines() -> Vec<String> {
     let Ok(times) = TIMES.lock() else { return Vec::new() };
-    PAIRS.iter().filter_map(|(embedded, real)| compare(real, times.get(*embedded)?, times.get(*real)?)).collect()
+    let both = times.iter().filter_map(|(program, embedded)| {
+        let name = program.strip_suffix("::embedded")?;
+        compare(name, embedded, times.get(&format!("{name}::real"))?)
+    });
+    both.collect()
 }
 
 fn compare(name: &str, embedded: &BTreeMap<String, f64>, real: &BTreeMap<String, f64>) -> Option<String> {
@@ -60,6 +61,15 @@ mod tests {
         note(xml);
         let times = TIMES.lock().unwrap();
         assert_eq!((times["p::one"]["a::b"], times["p::two"]["c"]), (1.5, 0.5));
+    }
+
+    #[test]
+    fn programs_of_one_crate_are_a_pair() {
+        note(
+            r#"<testcase name="a" classname="q::embedded" time="0.5"/><testcase name="a" classname="q::real" time="1.0"/>
+            <testcase name="a" classname="r::embedded" time="0.5"/>"#,
+        );
+        assert_eq!(lines(), ["q: 1.0 s, embedded 0.5 s, 2 times faster; only with real processes: none"]);
     }
 
     #[test]
