@@ -11,10 +11,11 @@ use super::tally::Tally;
 use super::{speed, tools};
 use crate::repo;
 
-/// Always the same selection of packages, so that everything is compiled once for all rings.
+/// Always the same selection, so that everything is compiled once for all rings. Examples are left to clippy: no test
+/// runs them, and each would link everything.
 fn nextest(args: &[&str]) -> Result<Command> {
     let mut command = repo::command(tools::NEXTEST.find()?);
-    command.args(["nextest", "run", "--workspace", "--cargo-quiet"]).args(args);
+    command.args(["nextest", "run", "--workspace", "--tests", "--cargo-quiet"]).args(args);
     Ok(command)
 }
 
