@@ -13,7 +13,10 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::{repo, simulation};
+use crate::{
+    repo,
+    simulation::{Build, JOBS, sum},
+};
 
 /// Stories that follow from a number: there is always a next one.
 const GENERATED: &str = "tenancy/generated#";
@@ -41,12 +44,13 @@ struct Totals {
 }
 
 pub fn run(options: &Options) -> Result<ExitCode> {
-    simulation::build()?;
+    let programs = ["-p", "bivouac", "-p", "bivouac-sim"];
+    repo::succeed(repo::cargo().args(["build", "--release", "--quiet"]).args(programs))?;
     let file = repo::root().join("crates/sim/totals.json");
     let mut totals = read(&file)?;
     let until = Instant::now() + Duration::from_secs(60 * options.minutes);
-    let mut missing = simulation::scenarios("tenancy/")?;
-    missing.extend(simulation::scenarios("crowd/")?);
+    let mut missing = Build::Release.scenarios("tenancy/")?;
+    missing.extend(Build::Release.scenarios("crowd/")?);
     missing.retain(|name| !totals.scenarios.contains_key(name));
     for name in missing {
         if Instant::now() > until {
@@ -68,12 +72,12 @@ pub fn run(options: &Options) -> Result<ExitCode> {
 
 /// Tries every crash point of one scenario.
 fn exhaust(name: &str, totals: &mut Totals) -> Result<u64> {
-    let (stories, failed) = simulation::simulate(&[name], &["--mode", "crashes", "--jobs", simulation::JOBS])?;
+    let (stories, failed) = Build::Release.simulate(&[name], &["--mode", "crashes", "--jobs", JOBS])?;
     ensure!(!failed, "{name} went wrong: {:#?}", stories.first().and_then(|story| story.get("violations")));
-    let points = simulation::sum(&stories, "crash_points") as u64;
+    let points = sum(&stories, "crash_points") as u64;
     totals.crash_points += points;
-    totals.virtual_days += simulation::sum(&stories, "virtual_seconds") / 86_400.0;
-    totals.process_hours += simulation::sum(&stories, "wall_seconds") * 2.0 / 3_600.0;
+    totals.virtual_days += sum(&stories, "virtual_seconds") / 86_400.0;
+    totals.process_hours += sum(&stories, "wall_seconds") * 2.0 / 3_600.0;
     println!("{name}: {points}, in sum {}", totals.crash_points);
     Ok(points)
 }

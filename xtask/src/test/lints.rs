@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::tally::Tally;
-use super::tools;
+use super::{nextest, tools};
 use crate::repo;
 
 /// How long the advisory database may take to arrive.
@@ -20,7 +20,8 @@ pub fn fmt() -> Result<Tally> {
 }
 
 pub fn clippy() -> Result<Tally> {
-    repo::succeed(repo::cargo().args(["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    let everything = ["--workspace", "--all-targets", "--features", nextest::PLANTED];
+    repo::succeed(repo::cargo().args(["clippy", "--quiet"]).args(everything).args(["--", "-D", "warnings"]))?;
     Ok(Tally::passes(1))
 }
 

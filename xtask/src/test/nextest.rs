@@ -11,11 +11,14 @@ use super::tally::Tally;
 use super::{speed, tools};
 use crate::repo;
 
+/// The simulation of the tests also plays controllers with known bugs.
+pub const PLANTED: &str = "bivouac-sim/planted";
+
 /// Always the same selection, so that everything is compiled once for all rings. Examples are left to clippy: no test
 /// runs them, and each would link everything.
 fn nextest(args: &[&str]) -> Result<Command> {
     let mut command = repo::command(tools::NEXTEST.find()?);
-    command.args(["nextest", "run", "--workspace", "--tests", "--cargo-quiet"]).args(args);
+    command.args(["nextest", "run", "--workspace", "--tests", "--features", PLANTED, "--cargo-quiet"]).args(args);
     Ok(command)
 }
 

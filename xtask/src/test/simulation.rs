@@ -6,10 +6,10 @@ use std::time::{Instant, SystemTime};
 use anyhow::{Result, ensure};
 use serde_json::Value;
 
-use super::tally::Tally;
+use super::{nextest, tally::Tally};
 use crate::{
     dist,
-    simulation::{JOBS, build, program, simulate, sum},
+    simulation::{Build, JOBS, sum},
 };
 
 /// Seeds that are played in two processes and must give the same transcript.
@@ -24,7 +24,7 @@ const BUGS: [&str; 6] =
     ["create-then-record", "stale-cache", "missed-delete", "early-finalizer", "hot-loop", "event-order"];
 
 pub fn run() -> Result<Tally> {
-    build()?;
+    nextest::build()?;
     let mut tally = Tally::default();
     tally.count("sim: the symbol", symbol_is_only_where_it_belongs());
     tally.count("sim: two processes", two_processes_agree());
@@ -46,7 +46,7 @@ pub fn run() -> Result<Tally> {
 
 /// Nobody who makes keys may have the replaced randomness.
 fn symbol_is_only_where_it_belongs() -> Result<()> {
-    let defines = |name: &str| dist::elf::defines(&std::fs::read(program(name)?)?, "getrandom");
+    let defines = |name: &str| dist::elf::defines(&std::fs::read(Build::Tests.program(name)?)?, "getrandom");
     ensure!(defines("bivouac-sim")?, "bivouac-sim does not define getrandom, so no seed decides about it");
     ensure!(!defines("bivouac")?, "bivouac defines getrandom: its keys could be guessed");
     Ok(())
@@ -55,7 +55,7 @@ fn symbol_is_only_where_it_belongs() -> Result<()> {
 /// Plays trials, of which none may go wrong.
 fn all_of(scenarios: &[&str], options: &[&str]) -> Result<Vec<Value>> {
     let start = Instant::now();
-    let (stories, failed) = simulate(scenarios, &[options, &["--jobs", JOBS]].concat())?;
+    let (stories, failed) = Build::Tests.simulate(scenarios, &[options, &["--jobs", JOBS]].concat())?;
     let scenario = scenarios.first().copied().unwrap_or_default();
     let wrong: Vec<&Value> = stories.iter().filter_map(|story| story.get("violations")).collect();
     ensure!(!failed, "{scenario} {} went wrong: {wrong:#?}", options.join(" "));
@@ -72,7 +72,7 @@ fn all_of(scenarios: &[&str], options: &[&str]) -> Result<Vec<Value>> {
 
 fn two_processes_agree() -> Result<()> {
     let seeds = TWICE.to_string();
-    let play = || simulate(&["tenancy/removed-member"], &["--seeds", &seeds]);
+    let play = || Build::Tests.simulate(&["tenancy/removed-member"], &["--seeds", &seeds]);
     let ((one, _), (two, _)) = (play()?, play()?);
     let hash = |stories: &[Value]| stories.first()?.get("transcript_hash")?.as_str().map(str::to_owned);
     ensure!(hash(&one).is_some() && hash(&one) == hash(&two), "two processes differ: {one:?} and {two:?}");
@@ -92,8 +92,10 @@ fn every_crash_point() -> Result<()> {
 
 fn is_found(bug: &str) -> Result<()> {
     let (controllers, seeds) = (format!("--controllers=planted:{bug}"), BOUND.to_string());
-    let (_, failed) = simulate(&["planted/lamps"], &[&controllers, "--until-failure", "--seeds", &seeds])?;
+    let (stories, failed) =
+        Build::Tests.simulate(&["planted/lamps"], &[&controllers, "--until-failure", "--seeds", &seeds])?;
     ensure!(failed, "not found within {BOUND} seeds");
-    println!("{bug}: found within {BOUND} seeds");
+    let seed = stories.iter().find_map(|story| story.get("failures")?.get(0)?.get("seed")?.as_u64());
+    println!("{bug}: found at seed {} of {BOUND}", seed.unwrap_or_default());
     Ok(())
 }

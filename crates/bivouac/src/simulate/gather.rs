@@ -23,6 +23,8 @@ pub struct Story {
     /// By process.
     pub hashes: BTreeMap<u32, String>,
     pub violations: Vec<String>,
+    /// The seeds of the runs that went wrong, and the commands that play them again.
+    pub failures: Vec<(u64, String)>,
 }
 
 /// Everything so far.
@@ -47,7 +49,9 @@ impl Gathered {
         match line {
             Line::Progress(counts) => drop(self.running.insert(job, counts)),
             Line::Failure(failure) => {
-                self.stories.entry(failure.scenario).or_default().violations.extend(failure.violations);
+                let story = self.stories.entry(failure.scenario).or_default();
+                story.violations.extend(failure.violations);
+                story.failures.push((failure.seed, failure.replay));
             }
             Line::Done(summary) => {
                 self.running.remove(&job);
@@ -79,6 +83,7 @@ impl Gathered {
     fn story(&self, name: &str) -> Value {
         let story = self.stories.get(name).cloned().unwrap_or_default();
         let hashes: Vec<&str> = story.hashes.values().filter(|hash| !hash.is_empty()).map(String::as_str).collect();
+        let failure = |(seed, replay): &(u64, String)| json!({ "seed": seed, "replay": replay });
         json!({
             "scenario": name,
             "seed": self.seed,
@@ -92,6 +97,7 @@ impl Gathered {
             "node_days": story.counts.node_days,
             "wall_seconds": story.wall_seconds,
             "violations": story.violations,
+            "failures": story.failures.iter().map(failure).collect::<Vec<_>>(),
         })
     }
 }
