@@ -62,6 +62,8 @@ pub struct Change<K> {
 pub struct Mirror<K> {
     name: String,
     trim: fn(&mut K),
+    /// Which objects are held at all, asked before they are trimmed.
+    keep: fn(&K) -> bool,
     state: RwLock<State<K>>,
     ready: watch::Sender<bool>,
     subscribers: Mutex<Vec<mpsc::Sender<Change<K>>>>,
@@ -91,11 +93,17 @@ struct Entry<K> {
 impl<K: Resource + Clone> Mirror<K> {
     /// `trim` drops what nobody reads; managedFields always go.
     pub fn new(name: impl Into<String>, trim: fn(&mut K)) -> Arc<Self> {
+        Self::of_some(name, trim, |_| true)
+    }
+
+    /// As [`Mirror::new`], but holds only what passes the test. For what no selector of the API server can tell.
+    pub fn of_some(name: impl Into<String>, trim: fn(&mut K), keep: fn(&K) -> bool) -> Arc<Self> {
         let state =
             State { objects: HashMap::new(), by_owner: HashMap::new(), incoming: None, erased: BTreeSet::new() };
         Arc::new(Self {
             name: name.into(),
             trim,
+            keep,
             state: RwLock::new(state),
             ready: watch::Sender::new(false),
             subscribers: Mutex::new(Vec::new()),
@@ -116,6 +124,11 @@ impl<K: Resource + Clone> Mirror<K> {
         let state = self.read();
         let keys = state.by_owner.get(uid).into_iter().flatten();
         keys.filter_map(|key| state.objects.get(key)).map(|entry| entry.object.clone()).collect()
+    }
+
+    /// Everything there is.
+    pub fn all(&self) -> Vec<Arc<K>> {
+        self.read().objects.values().map(|entry| entry.object.clone()).collect()
     }
 
     pub fn len(&self) -> usize {
@@ -189,6 +202,7 @@ impl<K: Resource + Clone> Mirror<K> {
                 self.write().incoming = Some((Instant::now(), HashMap::new()));
                 Vec::new()
             }
+            watcher::Event::InitApply(object) if !(self.keep)(&object) => Vec::new(),
             watcher::Event::InitApply(mut object) => {
                 self.prune(&mut object);
                 if let Some((_, incoming)) = &mut self.write().incoming {
@@ -201,6 +215,9 @@ impl<K: Resource + Clone> Mirror<K> {
                 let changes = self.write().relist();
                 self.ready.send_if_modified(|ready| !std::mem::replace(ready, true));
                 changes
+            }
+            watcher::Event::Apply(object) if !(self.keep)(&object) => {
+                self.write().delete(&object).into_iter().collect()
             }
             watcher::Event::Apply(mut object) => {
                 self.prune(&mut object);
@@ -384,5 +401,6 @@ fn owners<K: Resource>(object: &K) -> BTreeSet<String> {
     label.chain(references.filter(|owner| owner.controller == Some(true)).map(|owner| owner.uid.clone())).collect()
 }
 
+pub mod on_demand;
 #[cfg(test)]
 mod tests;

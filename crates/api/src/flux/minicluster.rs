@@ -2,7 +2,7 @@
 //! MiniCluster: a Flux Framework cluster that lives in the pods of one indexed Job.
 
 use crate::crd::schema::atomic_conditions;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -216,6 +216,18 @@ pub struct MiniClusterStatus {
     pub maximum_size: i32,
     /// Label selector of the pods, for autoscalers.
     pub selector: String,
+    /// Brokers that are ready.
+    #[serde(default, skip_serializing_if = "unset")]
+    pub ready: i32,
+    /// When the Job started its pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_time: Option<Time>,
+    /// When the work was over, well or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_time: Option<Time>,
+    /// What the lead broker ended with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
     /// Kept for older clients, which require the field.
     pub jobid: String,
     /// How the cluster is doing.

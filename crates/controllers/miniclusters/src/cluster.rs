@@ -9,6 +9,9 @@ use kube::ResourceExt;
 
 use crate::faults;
 
+/// The label of all children of all MiniClusters: they are watched by it.
+pub const COMPONENT: (&str, &str) = ("app.kubernetes.io/component", "minicluster");
+
 /// Values that an installation may choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -132,10 +135,10 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Metadata of a child. The label finds all children of all MiniClusters.
+    /// Metadata of a child.
     pub fn meta(&self, name: &str, labels: &BTreeMap<String, String>) -> ObjectMeta {
         let mut labels = labels.clone();
-        labels.insert("app.kubernetes.io/component".to_owned(), "minicluster".to_owned());
+        labels.insert(COMPONENT.0.to_owned(), COMPONENT.1.to_owned());
         ObjectMeta {
             name: Some(name.to_owned()),
             namespace: Some(self.namespace.clone()),

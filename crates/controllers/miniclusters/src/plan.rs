@@ -4,9 +4,15 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use bivouac_api::flux::{MiniCluster, MiniClusterStatus};
-use bivouac_runtime::reconcile::{Category, Child, Note, Only, Plan};
+use bivouac_runtime::{
+    capabilities::Presence,
+    reconcile::{Category, Child, Note, Only, Plan},
+};
 use jiff::Timestamp;
-use k8s_openapi::api::{batch::v1::Job, core::v1::ConfigMap};
+use k8s_openapi::{
+    api::{batch::v1::Job, core::v1::ConfigMap},
+    apimachinery::pkg::apis::meta::v1::Time,
+};
 use kube::ResourceExt;
 
 use crate::{
@@ -22,6 +28,12 @@ use crate::{
 pub const GANG_ANNOTATION: &str = "bivouac.dev/gang";
 /// With this label on the Job, Kueue decides when it starts.
 const QUEUE_LABEL: &str = "kueue.x-k8s.io/queue-name";
+/// When to look again for a name that somebody else has: not all of them are watched.
+const NAME_AGAIN: Duration = Duration::from_secs(60);
+/// How long news may wait for better news. A start is quick or slow; only a slow one is worth a word of its own.
+const FIRST_WORD: Duration = Duration::from_secs(3);
+const NEXT_WORD: Duration = Duration::from_secs(1);
+const PROGRESS: Duration = Duration::from_secs(10);
 /// A ConfigMap holds no more, with some air for its metadata.
 const CONFIG_MAP_MOST: usize = 1_000_000;
 const KEPT: &str =
@@ -57,7 +69,11 @@ pub fn plan(minicluster: &MiniCluster, world: &World, settings: &Settings, now: 
     let (children, kept) = children(&cluster, world, certificate, &entrypoint, gang.hold);
     let taken = |child: &Child| stranger(world, child);
     if let Some((kind, name)) = children.iter().find_map(taken) {
-        return refused(minicluster, world, &Phase::NameTaken { kind, name });
+        let refusal = refused(minicluster, world, &Phase::NameTaken { kind, name });
+        return Plan { requeue: Some(NAME_AGAIN), ..refusal };
+    }
+    if world.job.is_none() && said(minicluster).is_some_and(|(_, over)| over) {
+        return ended(children);
     }
     let phase = match world.refusals.first() {
         // Somebody was faster; the next look decides.
@@ -67,17 +83,19 @@ pub fn plan(minicluster: &MiniCluster, world: &World, settings: &Settings, now: 
     let mut effects = labels(world, settings);
     let denied = size != minicluster.spec.size && !phase.is_over();
     effects.extend(denied.then_some(Effect::SetSize { size }));
-    effects.extend((minicluster.spec.cleanup && phase.is_over()).then_some(Effect::Delete));
-    let mut events = vec![phase.event()];
-    events.extend(denied.then(|| size_denied(minicluster, size)));
+    // Not before its end was told.
+    let told = said(minicluster).is_some_and(|(_, over)| over);
+    effects.extend((minicluster.spec.cleanup && phase.is_over() && told).then_some(Effect::Delete));
     Plan {
         stages: vec![children],
         // A child that cannot change is not named above; it must not count as surplus.
         prune: !kept,
         effects,
-        status: Some(status(minicluster, size, cluster.max_size)),
+        deeds: denied.then(|| size_denied(minicluster, size)).into_iter().collect(),
+        status: Some(status(minicluster, size, cluster.max_size, world)),
         conditions: phase.conditions(kept.then_some(KEPT)),
-        events,
+        patience: patience(minicluster, &phase),
+        events: events(minicluster, &phase),
         requeue: gang.again,
         ..Plan::default()
     }
@@ -95,6 +113,37 @@ fn size(minicluster: &MiniCluster, world: &World) -> i32 {
     }
 }
 
+/// What the MiniCluster last said of itself: the reason, and whether it was over.
+fn said(minicluster: &MiniCluster) -> Option<(&str, bool)> {
+    let conditions = &minicluster.status.as_ref()?.conditions;
+    let ready = conditions.iter().find(|one| one.type_ == "Ready")?;
+    let over = conditions.iter().any(|one| one.type_ == "JobFinished" && one.status == "True");
+    Some((&ready.reason, over))
+}
+
+/// Every transition is told. That a new cluster starts is none.
+fn events(minicluster: &MiniCluster, phase: &Phase) -> Vec<Note> {
+    let begins = said(minicluster).is_none() && matches!(phase, Phase::Starting { .. });
+    (!begins).then(|| phase.event()).into_iter().collect()
+}
+
+fn patience(minicluster: &MiniCluster, phase: &Phase) -> Duration {
+    let is_known =
+        minicluster.status.as_ref().is_some_and(|it| it.observed_generation == minicluster.metadata.generation);
+    match (phase, said(minicluster)) {
+        (Phase::Finished | Phase::Failed { exit_code: Some(_), .. } | Phase::Invalid { .. }, _) => Duration::ZERO,
+        (Phase::Starting { .. }, None) => FIRST_WORD,
+        (_, Some((reason, _))) if reason == phase.reason() && is_known => PROGRESS,
+        _ => NEXT_WORD,
+    }
+}
+
+/// Its Job was there, ended and is gone. Work that is done is not done again.
+fn ended(mut children: Vec<Child>) -> Planned {
+    children.retain(|child| child.resource.kind != "Job");
+    Plan { stages: vec![children], prune: false, ..Plan::default() }
+}
+
 /// All children, in one round; and whether some of them stay behind the spec because they cannot change.
 fn children(
     cluster: &Cluster<'_>,
@@ -105,9 +154,7 @@ fn children(
 ) -> (Vec<Child>, bool) {
     let mut children = vec![Child::of(entrypoint), Child::of(&build::headless_service(cluster))];
     if !cluster.settings.certificate_in_config_map {
-        // Two passes must never bring two keys.
-        let only = if world.is_certificate_stored { Only::Always } else { Only::IfAbsent };
-        children.push(Child::of(&build::certificate(cluster, certificate)).only(only));
+        children.push(Child::of(&build::certificate(cluster, certificate)));
     }
     for placed in cluster.sidecars.iter().filter(|placed| !placed.container.ports.is_empty()) {
         let taken = world.strangers.contains(&("Service", placed.container.name.clone()));
@@ -123,6 +170,7 @@ fn children(
         }
     }
     let mut wanted = build::job(cluster, hold);
+    let queued = is_queued(cluster, world);
     match &world.job {
         Some(live) if live.metadata.deletion_timestamp.is_some() => kept = true,
         Some(live) if hash(&live.metadata) != hash(&wanted.metadata) => {
@@ -130,8 +178,15 @@ fn children(
             keep_template(&mut wanted, live);
             children.push(Child::of(&wanted));
         }
+        // A queue chooses nodes by the template, which is its to change while the Job waits.
+        Some(live) if queued => {
+            keep_template(&mut wanted, live);
+            children.push(Child::of(&wanted));
+        }
         _ => children.push(Child::of(&wanted)),
     }
+    // Two passes must never bring two keys, and nothing of others is taken.
+    let children = children.into_iter().map(|child| child.only(Only::IfOurs)).collect();
     (children, kept)
 }
 
@@ -168,12 +223,20 @@ struct Gang {
     again: Option<Duration>,
 }
 
-fn gang(cluster: &Cluster<'_>, minicluster: &MiniCluster, world: &World, now: Timestamp) -> Gang {
+/// Whether all pods of this cluster start together or not at all.
+pub fn is_gang(minicluster: &MiniCluster, settings: &Settings) -> bool {
     let asked = minicluster.annotations().get(GANG_ANNOTATION).map(String::as_str);
-    let gang = asked.map_or(cluster.settings.gang, |asked| asked == "true");
-    let queued = cluster.spec.job_labels.contains_key(QUEUE_LABEL);
+    asked.map_or(settings.gang, |asked| asked == "true")
+}
+
+/// Without Kueue its label means nothing.
+fn is_queued(cluster: &Cluster<'_>, world: &World) -> bool {
+    cluster.spec.job_labels.contains_key(QUEUE_LABEL) && world.kueue != Presence::Absent
+}
+
+fn gang(cluster: &Cluster<'_>, minicluster: &MiniCluster, world: &World, now: Timestamp) -> Gang {
     let started = world.job.as_ref().is_some_and(|job| !is_suspended(job));
-    if !gang || queued || started {
+    if !is_gang(minicluster, &cluster.settings) || is_queued(cluster, world) || started {
         return Gang::default();
     }
     let template = build::pod_template(cluster).spec.unwrap_or_default();
@@ -204,11 +267,8 @@ fn phase(cluster: &Cluster<'_>, world: &World, missing: Option<String>) -> Phase
     let needed = cluster.quorum().unwrap_or(cluster.size);
     match &world.job {
         Some(job) => match ending(job) {
-            Some(Ending::Well) => Phase::Finished,
-            Some(Ending::Badly { reason, message }) => {
-                let lead = world.ranks.iter().find(|rank| rank.index == "0" && rank.exit_code.unwrap_or_default() != 0);
-                Phase::Failed { reason, message, exit_code: lead.and_then(|rank| rank.exit_code) }
-            }
+            Some(Ending { well: true, .. }) => Phase::Finished,
+            Some(Ending { reason, message, .. }) => Phase::Failed { reason, message, exit_code: told_exit_code(world) },
             None if is_suspended(job) => Phase::Queued,
             None if ready >= needed => Phase::Up { ready, size: cluster.size },
             None => Phase::Starting { ready, needed },
@@ -217,22 +277,31 @@ fn phase(cluster: &Cluster<'_>, world: &World, missing: Option<String>) -> Phase
     }
 }
 
-enum Ending {
-    Well,
-    Badly { reason: String, message: String },
+struct Ending {
+    well: bool,
+    reason: String,
+    message: String,
+    at: Option<Time>,
 }
 
 /// The verdict counts as soon as the Job has it, not only when its last pod is gone.
 fn ending(job: &Job) -> Option<Ending> {
     let conditions = job.status.iter().flat_map(|status| status.conditions.iter().flatten());
     conditions.filter(|condition| condition.status == "True").find_map(|condition| match condition.type_.as_str() {
-        "Complete" | "SuccessCriteriaMet" => Some(Ending::Well),
-        "Failed" | "FailureTarget" => Some(Ending::Badly {
+        "SuccessCriteriaMet" | "FailureTarget" | "Complete" | "Failed" => Some(Ending {
+            well: ["SuccessCriteriaMet", "Complete"].contains(&condition.type_.as_str()),
             reason: condition.reason.clone().unwrap_or_default(),
             message: condition.message.clone().unwrap_or_default(),
+            at: condition.last_transition_time.clone(),
         }),
         _ => None,
     })
+}
+
+/// What a lead broker failed with.
+fn told_exit_code(world: &World) -> Option<i32> {
+    let leads = world.ranks.iter().filter(|rank| rank.index == "0");
+    leads.filter_map(|rank| rank.exit_code).find(|code| *code != 0)
 }
 
 /// Pods whose rank is not written on them: the lead always, the others where somebody selects on it.
@@ -253,8 +322,21 @@ fn size_denied(minicluster: &MiniCluster, size: i32) -> Note {
     Note { warning: true, reason: "SizeDenied", action: "Resize", text }
 }
 
-fn status(minicluster: &MiniCluster, size: i32, maximum_size: i32) -> MiniClusterStatus {
+fn status(minicluster: &MiniCluster, size: i32, maximum_size: i32, world: &World) -> MiniClusterStatus {
+    let told = minicluster.status.clone().unwrap_or_default();
+    let job = world.job.as_ref().and_then(|job| job.status.as_ref());
+    let ending = world.job.as_ref().and_then(ending);
+    let exit_code = match &ending {
+        Some(Ending { well: true, .. }) => Some(0),
+        // Its pod may be gone by now.
+        Some(_) => told_exit_code(world).or(told.exit_code),
+        None => None,
+    };
     MiniClusterStatus {
+        ready: if ending.is_some() { 0 } else { job.and_then(|job| job.ready).unwrap_or_default() },
+        start_time: job.and_then(|job| job.start_time.clone()),
+        completion_time: ending.and_then(|ending| ending.at),
+        exit_code,
         observed_generation: minicluster.metadata.generation,
         size,
         maximum_size,
@@ -270,8 +352,9 @@ fn refused(minicluster: &MiniCluster, world: &World, phase: &Phase) -> Planned {
     let known = minicluster.status.as_ref().map_or(0, |status| status.maximum_size);
     Plan {
         prune: false,
-        status: Some(status(minicluster, live, known)),
+        status: Some(status(minicluster, live, known, world)),
         conditions: phase.conditions(None),
+        patience: patience(minicluster, phase),
         events: vec![phase.event()],
         ..Plan::default()
     }

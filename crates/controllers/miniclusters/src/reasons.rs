@@ -45,7 +45,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    fn reason(&self) -> &'static str {
+    pub fn reason(&self) -> &'static str {
         match self {
             Phase::Invalid { .. } => "InvalidSpec",
             Phase::NameTaken { .. } => "NameTaken",

@@ -7,11 +7,9 @@ use std::{
     collections::{BTreeMap, HashMap},
 };
 
-use bivouac_core::Quantity;
-use k8s_openapi::{
-    api::core::v1::{Container, Node, NodeSelectorRequirement, NodeSelectorTerm, Pod, PodSpec, Taint, Toleration},
-    apimachinery::pkg::api::resource::Quantity as Text,
-};
+use k8s_openapi::api::core::v1::{NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration};
+
+use crate::supply::{Amounts, Machine, Occupant, add, needs_of};
 
 /// Pods that must all find a place.
 #[derive(Clone, Copy, Debug)]
@@ -45,18 +43,14 @@ impl Room {
     }
 }
 
-/// By the name of the resource. The cpu is counted in thousandths.
-type Amounts = BTreeMap<String, i64>;
-
 /// Fills the nodes one after the other, beside the pods that are on them.
-pub fn room(pods: &[impl Borrow<Pod>], nodes: &[impl Borrow<Node>], ranks: Ranks<'_>) -> Room {
+pub fn room(pods: &[impl Borrow<Occupant>], nodes: &[impl Borrow<Machine>], ranks: Ranks<'_>) -> Room {
     let mut used: HashMap<&str, Amounts> = HashMap::new();
-    for pod in pods.iter().map(Borrow::borrow).filter(|pod| is_there(pod)) {
-        let Some(spec) = &pod.spec else { continue };
-        let Some(node) = spec.node_name.as_deref() else { continue };
-        add(used.entry(node).or_default(), &needs(spec));
+    for pod in pods.iter().map(Borrow::borrow).filter(|pod| pod.is_there) {
+        let Some(node) = pod.node.as_deref() else { continue };
+        add(used.entry(node).or_default(), &pod.needs);
     }
-    let needs = needs(ranks.pod);
+    let needs = needs_of(ranks.pod);
     let mut room = Room { wanted: ranks.count, ..Room::default() };
     for node in nodes.iter().map(Borrow::borrow) {
         let used = node.metadata.name.as_deref().and_then(|name| used.get(name));
@@ -73,26 +67,17 @@ pub fn room(pods: &[impl Borrow<Pod>], nodes: &[impl Borrow<Node>], ranks: Ranks
     room
 }
 
-/// Ended pods take nothing.
-fn is_there(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    !matches!(phase, Some("Succeeded" | "Failed"))
-}
-
 /// Why no pod like this may go to the node at all.
-fn closed(node: &Node, pod: &PodSpec) -> Option<&'static str> {
-    let spec = node.spec.clone().unwrap_or_default();
-    let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    let ready = conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True");
+fn closed(node: &Machine, pod: &PodSpec) -> Option<&'static str> {
     let tolerated = |taint: &Taint| pod.tolerations.iter().flatten().any(|one| tolerates(one, taint));
     let hard = |taint: &&Taint| taint.effect == "NoSchedule" || taint.effect == "NoExecute";
-    if spec.unschedulable == Some(true) {
+    if node.is_closed {
         Some("closed to new pods")
-    } else if !ready {
+    } else if !node.is_ready {
         Some("not ready")
     } else if !selects(pod, node) {
         Some("not selected by the pods")
-    } else if spec.taints.iter().flatten().filter(hard).any(|taint| !tolerated(taint)) {
+    } else if node.taints.iter().filter(hard).any(|taint| !tolerated(taint)) {
         Some("with a taint that the pods do not tolerate")
     } else {
         None
@@ -108,7 +93,7 @@ fn tolerates(one: &Toleration, taint: &Taint) -> bool {
     any(&one.effect, &taint.effect) && any(&one.key, &taint.key) && (exists || (keyed && value()))
 }
 
-fn selects(pod: &PodSpec, node: &Node) -> bool {
+fn selects(pod: &PodSpec, node: &Machine) -> bool {
     let empty = BTreeMap::new();
     let labels = node.metadata.labels.as_ref().unwrap_or(&empty);
     let affinity = pod.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
@@ -118,7 +103,7 @@ fn selects(pod: &PodSpec, node: &Node) -> bool {
 }
 
 /// A term that asks for nothing matches nothing.
-fn matches(term: &NodeSelectorTerm, labels: &BTreeMap<String, String>, node: &Node) -> bool {
+fn matches(term: &NodeSelectorTerm, labels: &BTreeMap<String, String>, node: &Machine) -> bool {
     let expressions = term.match_expressions.as_deref().unwrap_or_default();
     let fields = term.match_fields.as_deref().unwrap_or_default();
     !(expressions.is_empty() && fields.is_empty())
@@ -143,64 +128,10 @@ fn met(one: &NodeSelectorRequirement, value: Option<&str>) -> bool {
 }
 
 /// How many such pods the node takes beside what it has, and the resource that ends first.
-fn holds(needs: &Amounts, node: &Node, used: &Amounts) -> (i32, String) {
-    let status = node.status.clone().unwrap_or_default();
-    let has = read(status.allocatable.as_ref().or(status.capacity.as_ref()), 0);
+fn holds(needs: &Amounts, node: &Machine, used: &Amounts) -> (i32, String) {
     let count = |(name, need): (&String, &i64)| {
-        let free = has.get(name).unwrap_or(&0).saturating_sub(*used.get(name).unwrap_or(&0)).max(0);
+        let free = node.has.get(name).unwrap_or(&0).saturating_sub(*used.get(name).unwrap_or(&0)).max(0);
         (i32::try_from(free / need).unwrap_or(i32::MAX), name.clone())
     };
     needs.iter().filter(|(_, need)| **need > 0).map(count).min().unwrap_or_default()
-}
-
-/// Containers run together; init containers before them, one by one, except those that stay. Then the pod itself is one
-/// of the pods that a node can have.
-fn needs(spec: &PodSpec) -> Amounts {
-    let (mut total, mut peak, mut staying) = (Amounts::new(), Amounts::new(), Amounts::new());
-    spec.containers.iter().for_each(|container| add(&mut total, &asks(container)));
-    for container in spec.init_containers.iter().flatten() {
-        let mut then = staying.clone();
-        add(&mut then, &asks(container));
-        if container.restart_policy.as_deref() == Some("Always") {
-            staying.clone_from(&then);
-        }
-        raise(&mut peak, &then);
-    }
-    add(&mut total, &staying);
-    raise(&mut total, &peak);
-    total.extend(read(spec.resources.as_ref().and_then(|all| all.requests.as_ref()), i64::MAX));
-    add(&mut total, &read(spec.overhead.as_ref(), i64::MAX));
-    total.insert("pods".to_owned(), 1);
-    total
-}
-
-/// A limit without a request is a request.
-fn asks(container: &Container) -> Amounts {
-    let resources = container.resources.clone().unwrap_or_default();
-    let mut asks = read(resources.limits.as_ref(), i64::MAX);
-    asks.extend(read(resources.requests.as_ref(), i64::MAX));
-    asks
-}
-
-/// What cannot be read counts as `otherwise`: a need as endless, a supply as nothing.
-fn read(texts: Option<&BTreeMap<String, Text>>, otherwise: i64) -> Amounts {
-    let amount = |name: &str, text: &Text| {
-        let quantity = text.0.parse::<Quantity>().ok()?;
-        if name == "cpu" { quantity.milli_value() } else { quantity.value() }
-    };
-    texts.into_iter().flatten().map(|(name, text)| (name.clone(), amount(name, text).unwrap_or(otherwise))).collect()
-}
-
-fn add(total: &mut Amounts, more: &Amounts) {
-    for (name, more) in more {
-        let known = total.entry(name.clone()).or_default();
-        *known = known.saturating_add(*more);
-    }
-}
-
-fn raise(total: &mut Amounts, least: &Amounts) {
-    for (name, least) in least {
-        let known = total.entry(name.clone()).or_default();
-        *known = (*known).max(*least);
-    }
 }

@@ -87,7 +87,7 @@ impl Reconciler for Tenancy {
         plan::plan(workspace, world, &self.settings)
     }
 
-    async fn perform(&self, effect: NoEffect) -> Result<(), Error> {
+    async fn perform(&self, _: &Workspace, effect: NoEffect) -> Result<(), Error> {
         match effect {}
     }
 }

@@ -115,3 +115,14 @@ fn managed_fields_are_not_kept() {
     listed(&mirror, &[heavy]);
     assert!(mirror.get(&Key::new("ns", "a")).unwrap().managed_fields().is_empty());
 }
+
+#[test]
+fn what_does_not_pass_is_not_held() {
+    let mirror = Mirror::of_some("configmaps", |_| {}, |object: &ConfigMap| object.data.is_some());
+    let full = |version| ConfigMap { data: Some([].into()), ..object("a", "1", version) };
+    assert_eq!(listed(&mirror, &[object("b", "2", 1), full(1)]), 1);
+    assert_eq!(mirror.take_event(Event::Apply(object("a", "1", 2))).len(), 1, "it passes no longer");
+    assert!(mirror.is_empty());
+    assert_eq!(mirror.take_event(Event::Apply(full(3))).len(), 1);
+    assert_eq!(mirror.all().len(), 1);
+}

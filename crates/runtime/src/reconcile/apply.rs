@@ -94,11 +94,12 @@ impl Writer {
             self.take_over(child).await?;
         }
         let mut body = child.body.clone();
-        match &child.only {
-            Only::Always => {}
+        let seen = dressed.live.as_ref().and_then(|live| live.uid());
+        match (&child.only, &seen) {
+            (Only::Always, _) => {}
             // No object ever has this version: the server answers with a conflict if one exists.
-            Only::IfAbsent => entry(&mut body, "metadata")["resourceVersion"] = json!("1"),
-            Only::IfUid(uid) => entry(&mut body, "metadata")["uid"] = json!(uid),
+            (Only::IfAbsent, _) | (Only::IfOurs, None) => entry(&mut body, "metadata")["resourceVersion"] = json!("1"),
+            (Only::IfUid(uid), _) | (Only::IfOurs, Some(uid)) => entry(&mut body, "metadata")["uid"] = json!(uid),
         }
         let params = PatchParams::apply(&self.manager).force();
         let applied = self.api(&child.resource, &child.key).patch(&child.key.name, &params, &Patch::Apply(&body)).await;

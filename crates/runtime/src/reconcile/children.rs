@@ -63,6 +63,14 @@ impl Children {
         self.shelf::<K>(|shelf| Shelf { selector: selector.map(str::to_owned), ..shelf })
     }
 
+    /// As [`Children::kind`], and keeps what the child reports in its status, for plans that read it.
+    pub fn reporting<K: Kind>(self, selector: Option<&str>) -> Self {
+        self.shelf::<K>(|shelf| {
+            let mirror = Mirror::new(shelf.mirror.name(), pack_whole);
+            Shelf { mirror, selector: selector.map(str::to_owned), ..shelf }
+        })
+    }
+
     /// Watches all objects of a child kind and never deletes one, not even a surplus one.
     pub fn precious<K: Kind>(self) -> Self {
         self.shelf::<K>(|shelf| Shelf { prune: false, ..shelf })
@@ -172,6 +180,12 @@ impl Children {
 fn pack(child: &mut DynamicObject) {
     if let Some(fields) = child.data.as_object_mut() {
         fields.remove("status");
+        pack_whole(child);
+    }
+}
+
+fn pack_whole(child: &mut DynamicObject) {
+    if child.data.is_object() {
         child.data = Value::String(child.data.to_string());
     }
 }
@@ -252,6 +266,25 @@ impl Live<'_> {
     pub fn get<K: Kind>(&self, namespace: &str, name: &str) -> Option<Arc<DynamicObject>> {
         let resource = ApiResource::erase::<K>(&());
         self.children.mirror_of(&resource)?.get(&Key::new(namespace, name))
+    }
+
+    /// The same, as its type. `None` also when it cannot be read as that.
+    pub fn read<K: Kind>(&self, namespace: &str, name: &str) -> Option<K> {
+        serde_json::from_value(unpacked(&*self.get::<K>(namespace, name)?)).ok()
+    }
+
+    /// Takes note of a child that the watch does not show, because it does not carry our labels yet.
+    pub fn found(&self, resource: &ApiResource, object: DynamicObject) {
+        if let Some(mirror) = self.children.mirror_of(resource) {
+            mirror.wrote(object);
+        }
+    }
+
+    /// Takes note that such a child is gone.
+    pub fn lost(&self, resource: &ApiResource, key: &Key) {
+        if let Some(mirror) = self.children.mirror_of(resource) {
+            mirror.erased(key);
+        }
     }
 
     /// Whether the kind can be used now. `Unknown` must change nothing.

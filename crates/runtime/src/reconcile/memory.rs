@@ -4,10 +4,12 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use kube::{ResourceExt, core::DynamicObject};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{Kind, apply::Dressed, plan::Truth};
 use crate::mirror::Key;
@@ -17,6 +19,8 @@ use crate::mirror::Key;
 pub(super) struct Memory {
     /// The status we wrote, until the watch shows that version or a later one.
     statuses: Mutex<HashMap<Key, Written>>,
+    /// Since when an object has something to tell that may wait.
+    untold: Mutex<HashMap<Key, Instant>>,
     /// What each object last said about its readiness.
     readiness: Mutex<HashMap<Key, Truth>>,
     /// Children that the server keeps in another form than we asked for: written once per version of theirs.
@@ -58,6 +62,17 @@ impl Memory {
     /// Forgets the status of an object that is gone.
     pub fn forget_status(&self, key: &Key) {
         self.statuses.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+
+    /// How long the news about an object may still wait, of `patience` in sum.
+    pub fn patience_left(&self, key: &Key, patience: Duration) -> Duration {
+        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+        patience.saturating_sub(untold.entry(key.clone()).or_insert_with(Instant::now).elapsed())
+    }
+
+    /// Nothing is left to tell about an object.
+    pub fn told(&self, key: &Key) {
+        self.untold.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 
     /// Notes what an object says of its readiness and returns what it said before.

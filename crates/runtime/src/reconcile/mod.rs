@@ -81,5 +81,5 @@ pub trait Reconciler: Send + Sync + 'static {
     }
 
     /// Does one thing outside Kubernetes. What came of it is learned by the next observation.
-    fn perform(&self, effect: Self::Effect) -> impl Future<Output = Result<(), Error>> + Send;
+    fn perform(&self, object: &Self::Kind, effect: Self::Effect) -> impl Future<Output = Result<(), Error>> + Send;
 }

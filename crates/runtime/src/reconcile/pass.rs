@@ -16,7 +16,7 @@ use super::{
     children::{Children, Failure},
     error::Error,
     memory::Memory,
-    plan::Plan,
+    plan::{Note, Plan},
     status,
 };
 use crate::{events::Events, metrics::Metrics, mirror::Key};
@@ -49,6 +49,7 @@ impl<R: Reconciler> Engine<R> {
         let before = self.memory.said(key, None);
         self.metrics.ready(R::NAME, before, None);
         self.memory.forget_status(key);
+        self.memory.told(key);
     }
 
     /// Returns how long to wait before looking again; `None` waits for a change.
@@ -80,14 +81,14 @@ impl<R: Reconciler> Engine<R> {
             let mut work = self.difference(object, &mut plan);
             if acted {
                 // An effect is done once a pass. Whether it took is for the next look to say.
-                work.effects.clear();
+                (work.effects, work.deeds) = (Vec::new(), Vec::new());
             }
             if !failures.is_empty() || work.is_empty() {
                 let again = self.conclude(object, &plan, failures, released, now).await?;
                 return Ok(if acted && again.is_none() { Some(AFTER_EFFECT) } else { again });
             }
             acted |= !work.effects.is_empty();
-            failures = self.execute(work).await;
+            failures = self.execute(object, work).await;
         }
         Err(Error::Restless(ROUNDS))
     }
@@ -105,7 +106,7 @@ impl<R: Reconciler> Engine<R> {
             stage.into_iter().filter(|dressed| !dressed.stands() && !self.memory.is_stubborn(dressed)).collect()
         };
         let stages = stages.into_iter().map(open).filter(|stage: &Vec<_>| !stage.is_empty()).collect();
-        Work { stages, surplus, effects: std::mem::take(&mut plan.effects) }
+        Work { stages, surplus, effects: std::mem::take(&mut plan.effects), deeds: std::mem::take(&mut plan.deeds) }
     }
 
     /// Children that are ours, by label or by controller reference, and that no stage names any more.
@@ -124,7 +125,7 @@ impl<R: Reconciler> Engine<R> {
     }
 
     /// Writes stage after stage, then removes, then acts outside. Stops after the first stage that fails.
-    async fn execute(&self, work: Work<R::Effect>) -> Vec<Failure> {
+    async fn execute(&self, object: &R::Kind, work: Work<R::Effect>) -> Vec<Failure> {
         for stage in work.stages {
             let writes = stage.into_iter().map(|dressed| async move {
                 match self.writer.apply(&dressed, &self.children).await {
@@ -147,8 +148,13 @@ impl<R: Reconciler> Engine<R> {
         let mut failures = collect(removals).await;
         for effect in work.effects {
             let kind = format!("{effect:?}").chars().take_while(|c| c.is_alphanumeric()).collect();
-            if let Err(error) = self.reconciler.perform(effect).await {
+            if let Err(error) = self.reconciler.perform(object, effect).await {
                 failures.push(Failure { kind, key: Key::new("", ""), error });
+            }
+        }
+        if failures.is_empty() {
+            for note in &work.deeds {
+                self.events.publish(&object.object_ref(&()), note, self.clock.now()).await;
             }
         }
         failures
@@ -167,9 +173,7 @@ impl<R: Reconciler> Engine<R> {
         {
             self.writer.labels(object, &labels).await?;
         }
-        if !released {
-            self.tell(object, plan, now).await?;
-        }
+        let due = if released { None } else { self.tell(object, plan, now).await? };
         if let Some(failure) = failures.into_iter().next() {
             return Err(failure.error);
         }
@@ -177,11 +181,12 @@ impl<R: Reconciler> Engine<R> {
             let rest: Vec<String> = object.finalizers().iter().filter(|name| *name != finalizer).cloned().collect();
             self.writer.finalizers(object, &rest).await?;
         }
-        Ok(plan.requeue)
+        Ok([plan.requeue, due].into_iter().flatten().min())
     }
 
-    async fn tell(&self, object: &R::Kind, plan: &PlanOf<R>, now: Timestamp) -> Result<(), Error> {
-        let Some(wanted) = &plan.status else { return Ok(()) };
+    /// Writes the status if it changed. One that may wait is written when its time has come, which is the answer.
+    async fn tell(&self, object: &R::Kind, plan: &PlanOf<R>, now: Timestamp) -> Result<Option<Duration>, Error> {
+        let Some(wanted) = &plan.status else { return Ok(None) };
         let ready = plan.conditions.iter().find(|verdict| verdict.type_ == "Ready").map(|verdict| verdict.status);
         let before = self.memory.said(&Key::of(object), ready);
         self.metrics.ready(R::NAME, before, ready);
@@ -189,16 +194,22 @@ impl<R: Reconciler> Engine<R> {
         let live = self.memory.status(object);
         let generation = object.meta().generation;
         let Some(change) = status::change(live.as_ref(), wanted, &plan.conditions, generation, now) else {
-            return Ok(());
+            self.memory.told(&Key::of(object));
+            return Ok(None);
         };
+        let left = self.memory.patience_left(&Key::of(object), plan.patience);
+        if !left.is_zero() {
+            return Ok(Some(left));
+        }
         let written = self.writer.status(object, &change.body, &change.leftovers).await?;
         self.memory.wrote_status(&written);
+        self.memory.told(&Key::of(object));
         if change.transition {
             for note in &plan.events {
                 self.events.publish(&object.object_ref(&()), note, now).await;
             }
         }
-        Ok(())
+        Ok(None)
     }
 }
 
@@ -207,6 +218,7 @@ struct Work<Effect> {
     stages: Vec<Vec<Dressed>>,
     surplus: Vec<(ApiResource, Arc<DynamicObject>)>,
     effects: Vec<Effect>,
+    deeds: Vec<Note>,
 }
 
 impl<Effect> Work<Effect> {

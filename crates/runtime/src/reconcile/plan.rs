@@ -22,9 +22,13 @@ pub struct Plan<Status, Effect = NoEffect> {
     pub labels: Option<OwnLabels>,
     /// Things to do outside Kubernetes, after the children stand.
     pub effects: Vec<Effect>,
+    /// Told when the effects are done, whatever the conditions say.
+    pub deeds: Vec<Note>,
     /// The status without its conditions. `None` leaves the status alone.
     pub status: Option<Status>,
     pub conditions: Vec<Verdict>,
+    /// How long a changed status may wait for one that makes it out of date. Zero tells it at once.
+    pub patience: Duration,
     /// Told once, when this pass changes a condition.
     pub events: Vec<Note>,
     /// Look again after this time even if nothing changes. `None` waits for a change.
@@ -42,8 +46,10 @@ impl<Status, Effect> Default for Plan<Status, Effect> {
             prune: true,
             labels: None,
             effects: Vec::new(),
+            deeds: Vec::new(),
             status: None,
             conditions: Vec::new(),
+            patience: Duration::ZERO,
             events: Vec::new(),
             requeue: None,
         }
@@ -76,6 +82,8 @@ pub enum Only {
     /// Create it or take over the fields we want.
     #[default]
     Always,
+    /// Create it, or change the very object that was seen. One that nobody saw is somebody else's until it is looked at.
+    IfOurs,
     /// Never touch an object that exists already.
     IfAbsent,
     /// Only this very object, not one that took its name since.

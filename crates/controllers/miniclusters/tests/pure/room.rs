@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What nodes can hold.
 
-use bivouac_miniclusters::room::{Ranks, Room, room};
-use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
+use bivouac_miniclusters::{
+    room::{Ranks, Room, room},
+    supply::{Machine, Occupant},
+};
+use k8s_openapi::api::core::v1::PodSpec;
 use serde_json::{Value, json};
 
-pub fn node(name: &str, more: Value) -> Node {
+pub fn node(name: &str, more: Value) -> Machine {
     let mut node = json!({
         "metadata": {"name": name, "labels": {"disk": "ssd", "cores": "8"}},
         "status": {
@@ -23,7 +26,7 @@ fn spec(more: Value) -> PodSpec {
     serde_json::from_value(spec).unwrap()
 }
 
-fn pod(node: &str, phase: &str) -> Pod {
+fn pod(node: &str, phase: &str) -> Occupant {
     serde_json::from_value(json!({
         "spec": {"nodeName": node, "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
         "status": {"phase": phase},
@@ -31,7 +34,7 @@ fn pod(node: &str, phase: &str) -> Pod {
     .unwrap()
 }
 
-fn count(pods: &[Pod], nodes: &[Node], more: Value, count: i32) -> Room {
+fn count(pods: &[Occupant], nodes: &[Machine], more: Value, count: i32) -> Room {
     room(pods, nodes, Ranks { pod: &spec(more), count })
 }
 

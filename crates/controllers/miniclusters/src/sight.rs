@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is watched beside the children, each object reduced to what a plan reads.
+
+use bivouac_runtime::{
+    Runtime,
+    mirror::{Mirror, on_demand::OnDemand},
+};
+use k8s_openapi::{
+    api::{
+        core::v1::{Pod, Service},
+        networking::v1::NetworkPolicy,
+        policy::v1::PodDisruptionBudget,
+    },
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+use kube::{Resource, ResourceExt};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    build::JOB_INDEX,
+    observe::Rank,
+    supply::{Machine, Occupant, trim_machine, trim_occupant},
+};
+
+/// Kubernetes' own label for the rank of a pod.
+const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
+const JOB_NAME: &str = "job-name";
+
+/// The eyes of the controller. Nodes and other people's pods are watched only once a cluster must start as a whole.
+pub struct Sight {
+    pub ranks: OnDemand<RankPod>,
+    pub machines: OnDemand<Machine>,
+    pub occupants: OnDemand<Occupant>,
+    pub services: OnDemand<SelectingService>,
+    pub policies: OnDemand<SelectingPolicy>,
+    pub budgets: OnDemand<SelectingBudget>,
+}
+
+impl Sight {
+    pub fn new(runtime: &Runtime) -> Self {
+        let ranks = format!("app=flux-operator,{COMPLETION_INDEX}");
+        // Pods that take room: bound to a node and not ended.
+        let living = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed";
+        Self {
+            ranks: OnDemand::new(runtime, Mirror::new("pods", trim_rank), |config| config.labels(&ranks)),
+            machines: OnDemand::new(runtime, Mirror::new("nodes", trim_machine), |config| config),
+            occupants: OnDemand::new(runtime, Mirror::new("pods", trim_occupant), |config| config.fields(living)),
+            services: SelectingService::watch(runtime),
+            policies: SelectingPolicy::watch(runtime),
+            budgets: SelectingBudget::watch(runtime),
+        }
+    }
+
+    /// Whether anything in the namespace selects pods by their `job-index`.
+    pub async fn is_index_selected(&self, namespace: &str) -> bool {
+        holds(self.services.look().await, namespace)
+            || holds(self.policies.look().await, namespace)
+            || holds(self.budgets.look().await, namespace)
+    }
+}
+
+fn holds<K: Resource + Clone>(mirror: &Mirror<K>, namespace: &str) -> bool {
+    mirror.all().iter().any(|one| one.namespace().as_deref() == Some(namespace))
+}
+
+/// A pod of a Job of ours.
+#[derive(Clone, Debug, Resource, Deserialize)]
+#[resource(inherit = Pod)]
+pub struct RankPod {
+    pub metadata: ObjectMeta,
+    #[serde(default)]
+    status: RankStatus,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct RankStatus {
+    container_statuses: Vec<ContainerStatus>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct ContainerStatus {
+    name: String,
+    #[serde(default)]
+    state: ContainerState,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct ContainerState {
+    terminated: Option<Terminated>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Terminated {
+    exit_code: i32,
+}
+
+impl RankPod {
+    pub fn index(&self) -> Option<&str> {
+        self.labels().get(COMPLETION_INDEX).map(String::as_str)
+    }
+
+    /// The name of its Job, which is that of the MiniCluster.
+    pub fn job(&self) -> Option<&str> {
+        self.labels().get(JOB_NAME).map(String::as_str)
+    }
+
+    pub fn rank(&self) -> Option<Rank> {
+        // The runner is named after the cluster.
+        let runner = self.status.container_statuses.iter().find(|one| Some(one.name.as_str()) == self.job());
+        Some(Rank {
+            pod: self.name_any(),
+            uid: self.uid()?,
+            index: self.index()?.to_owned(),
+            label: self.labels().get(JOB_INDEX).cloned(),
+            exit_code: runner.and_then(|one| one.state.terminated.as_ref()).map(|end| end.exit_code),
+        })
+    }
+}
+
+fn trim_rank(pod: &mut RankPod) {
+    pod.metadata.annotations = None;
+    if let Some(labels) = &mut pod.metadata.labels {
+        labels.retain(|key, _| [COMPLETION_INDEX, JOB_NAME, JOB_INDEX].contains(&key.as_str()));
+    }
+}
+
+/// An object of a kind that may select pods. Only those that select by `job-index` are held, without their spec.
+macro_rules! selecting {
+    ($name:ident, $kind:ident) => {
+        #[derive(Clone, Debug, Resource, Deserialize)]
+        #[resource(inherit = $kind)]
+        pub struct $name {
+            metadata: ObjectMeta,
+            #[serde(default)]
+            spec: Value,
+        }
+
+        impl $name {
+            fn watch(runtime: &Runtime) -> OnDemand<Self> {
+                let trim = |one: &mut Self| {
+                    one.spec = Value::Null;
+                    one.metadata.annotations = None;
+                };
+                let keep = |one: &Self| one.spec.to_string().contains("\"job-index\"");
+                OnDemand::new(runtime, Mirror::of_some($name::plural(&()), trim, keep), |config| config)
+            }
+        }
+    };
+}
+
+selecting!(SelectingService, Service);
+selecting!(SelectingPolicy, NetworkPolicy);
+selecting!(SelectingBudget, PodDisruptionBudget);
