@@ -4,6 +4,7 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use jiff::SignedDuration;
 
 /// Ephemeral, multi-cloud accelerated computing on Kubernetes.
 #[derive(Debug, Parser)]
@@ -119,7 +120,32 @@ pub struct OperatorOptions {
     #[command(flatten)]
     pub log: LogOptions,
     #[command(flatten)]
+    pub each: ControllerOptions,
+}
+
+/// What single controllers can be told.
+#[derive(Clone, Debug, Args)]
+pub struct ControllerOptions {
+    #[command(flatten)]
     pub tenancy: TenancyOptions,
+    #[command(flatten)]
+    pub miniclusters: MiniClusterOptions,
+}
+
+impl Default for ControllerOptions {
+    /// As without any flag.
+    fn default() -> Self {
+        let (tenancy, miniclusters) = (bivouac_tenancy::Settings::default(), bivouac_miniclusters::Settings::default());
+        Self {
+            tenancy: TenancyOptions { tenancy_managed_by: tenancy.managed_by, tenancy_part_of: tenancy.part_of },
+            miniclusters: MiniClusterOptions {
+                gang: miniclusters.gang,
+                gang_hold: SignedDuration::from_secs(60),
+                gang_then: GangThen::Wait,
+                label_all_pods: miniclusters.label_all_pods,
+            },
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -156,7 +182,7 @@ pub enum LogFormat {
     Json,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Tenancy")]
 pub struct TenancyOptions {
     /// Value of the label app.kubernetes.io/managed-by on what Workspaces own
@@ -165,6 +191,33 @@ pub struct TenancyOptions {
     /// Value of the label app.kubernetes.io/part-of on what Workspaces own
     #[arg(long, env = "BIVOUAC_TENANCY_PART_OF", default_value = "otterscale")]
     pub tenancy_part_of: String,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "MiniClusters")]
+pub struct MiniClusterOptions {
+    /// Start every MiniCluster all or nothing: its Job is held back until the nodes have room for all its pods
+    ///
+    /// A single MiniCluster asks for it with the annotation bivouac.dev/gang: "true", or against it with "false".
+    #[arg(long, env = "BIVOUAC_GANG")]
+    pub gang: bool,
+    /// How long a MiniCluster is held back for want of room before --gang-then decides
+    #[arg(long, env = "BIVOUAC_GANG_HOLD", value_name = "DURATION", default_value = "60s")]
+    pub gang_hold: SignedDuration,
+    /// What becomes of it then
+    #[arg(long, env = "BIVOUAC_GANG_THEN", default_value = "wait")]
+    pub gang_then: GangThen,
+    /// Set the label job-index on every pod, not only where something selects on it
+    #[arg(long, env = "BIVOUAC_LABEL_ALL_PODS")]
+    pub label_all_pods: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GangThen {
+    /// It waits on
+    Wait,
+    /// Its pods are made all the same, for a cluster autoscaler to see
+    Release,
 }
 
 #[derive(Debug, Args)]
@@ -193,6 +246,9 @@ pub struct SimulateOptions {
     /// No faults at all
     #[arg(long)]
     pub undisturbed: bool,
+    /// Print every call of the operator, with its virtual second: how to read a failure
+    #[arg(long)]
+    pub calls: bool,
     /// Other controllers than those of the scenario, as for `bivouac operator`
     #[arg(long, allow_hyphen_values = true)]
     pub controllers: Option<String>,

@@ -13,19 +13,30 @@ use bivouac_runtime::{
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{LogFormat, OperatorOptions, TenancyOptions};
+use crate::cli::{ControllerOptions, GangThen, LogFormat, OperatorOptions};
 
 /// Signals this close together are one.
 const ONE_WISH: Duration = Duration::from_millis(200);
 
 /// Every controller of the suite, in the order people read about them.
-pub fn controllers(tenancy: &TenancyOptions) -> Vec<Registration> {
+pub fn controllers(options: &ControllerOptions) -> Vec<Registration> {
+    let ControllerOptions { tenancy, miniclusters } = options;
     let tenancy = bivouac_tenancy::Settings {
         managed_by: tenancy.tenancy_managed_by.clone(),
         part_of: tenancy.tenancy_part_of.clone(),
         ..bivouac_tenancy::Settings::default()
     };
-    vec![bivouac_tenancy::registration(tenancy)]
+    let miniclusters = bivouac_miniclusters::Settings {
+        gang: miniclusters.gang,
+        gang_hold: miniclusters.gang_hold.unsigned_abs(),
+        gang_then: match miniclusters.gang_then {
+            GangThen::Wait => bivouac_miniclusters::GangThen::Wait,
+            GangThen::Release => bivouac_miniclusters::GangThen::Release,
+        },
+        label_all_pods: miniclusters.label_all_pods,
+        ..bivouac_miniclusters::Settings::default()
+    };
+    vec![bivouac_tenancy::registration(tenancy), bivouac_miniclusters::registration(miniclusters)]
 }
 
 #[tokio::main]
@@ -36,7 +47,7 @@ pub async fn run(options: OperatorOptions) -> Result<()> {
     };
     telemetry::start(format, &options.log.log_filter).map_err(|error| anyhow!(error))?;
     let stop = stop_on_signals()?;
-    let controllers = registry::select(&controllers(&options.tenancy), &options.controllers)?;
+    let controllers = registry::select(&controllers(&options.each), &options.controllers)?;
     let config = client::config(options.kubeconfig.as_deref()).await?;
     let client = client::connect(config, concat!("bivouac/", env!("CARGO_PKG_VERSION")))?;
     let identity = options.election.identity.unwrap_or_else(host_name);

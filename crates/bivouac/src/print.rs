@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    cli::{Cli, Output, PolicyOptions, PrintOptions, RbacOptions, TenancyOptions},
+    cli::{Cli, ControllerOptions, Output, PolicyOptions, PrintOptions, RbacOptions},
     operator,
 };
 
@@ -39,8 +39,7 @@ pub fn policy_objects(options: &PolicyOptions) -> Result<Vec<Value>> {
 
 /// The rights of the chosen controllers in every namespace.
 pub fn cluster_rules(controllers: &str) -> Result<Vec<PolicyRule>> {
-    let defaults = TenancyOptions { tenancy_managed_by: String::new(), tenancy_part_of: String::new() };
-    let chosen = registry::select(&operator::controllers(&defaults), controllers)?;
+    let chosen = registry::select(&operator::controllers(&ControllerOptions::default()), controllers)?;
     let mut rules = registry::base_rules();
     rules.extend(chosen.iter().flat_map(|one| (one.rbac)()));
     Ok(rules)

@@ -255,9 +255,6 @@ pub fn controllers(selection: &str) -> Result<Vec<Registration>> {
     if let Some(bug) = selection.strip_prefix("planted:") {
         return Ok(vec![crate::planted::registration(bug)?]);
     }
-    let defaults = bivouac::cli::TenancyOptions {
-        tenancy_managed_by: "otterscale-operator".to_owned(),
-        tenancy_part_of: "otterscale".to_owned(),
-    };
+    let defaults = bivouac::cli::ControllerOptions::default();
     Ok(bivouac_runtime::registry::select(&bivouac::operator::controllers(&defaults), selection)?)
 }

@@ -28,7 +28,7 @@ use super::{
     manifests::{ACCOUNT, NAMESPACE},
     scene::{self, Scene},
 };
-use crate::{cli::TenancyOptions, operator};
+use crate::{cli::ControllerOptions, operator};
 
 /// The log is read at every start, so it stays shorter than in a server that runs for months.
 const LOG_BYTES: u64 = 8 << 20;
@@ -163,9 +163,10 @@ impl Cluster {
 }
 
 fn every_controller() -> Vec<Registration> {
-    let settings = bivouac_tenancy::Settings::default();
-    let tenancy = TenancyOptions { tenancy_managed_by: settings.managed_by, tenancy_part_of: settings.part_of };
-    registry::select(&operator::controllers(&tenancy), "*").unwrap_or_default()
+    let mut options = ControllerOptions::default();
+    // Nobody adds nodes to a laptop by itself, so half a cluster would only hold room that others could use.
+    options.miniclusters.gang = true;
+    registry::select(&operator::controllers(&options), "*").unwrap_or_default()
 }
 
 /// The same controller; when it has begun, it hands out the list of what the process waits for.
