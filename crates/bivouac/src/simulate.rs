@@ -92,9 +92,11 @@ fn start(program: &PathBuf, options: &SimulateOptions, scenarios: &[String], job
     if let Some(controllers) = &options.controllers {
         command.arg(format!("--controllers={controllers}"));
     }
-    for (flag, set) in [("--undisturbed", options.undisturbed), ("--until-failure", options.until_failure)] {
+    let flags =
+        [("undisturbed", options.undisturbed), ("calls", options.calls), ("until-failure", options.until_failure)];
+    for (flag, set) in flags {
         if set {
-            command.arg(flag);
+            command.arg(format!("--{flag}"));
         }
     }
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();

@@ -20,6 +20,7 @@ use sha2::{Digest, Sha256};
 use tokio::{sync::Notify, time::Instant};
 
 use crate::{
+    Trial,
     fault::Fault,
     tamper,
     yard::{self, Yard},
@@ -41,6 +42,8 @@ struct Shared {
     server: Speaker,
     yard: Yard,
     faults: Vec<Fault>,
+    /// Whether people read along.
+    aloud: bool,
     started: Instant,
     state: Mutex<State>,
     crashed: Notify,
@@ -79,7 +82,8 @@ enum Fate {
 // === impl Gate ===
 
 impl Gate {
-    pub fn new(server: Speaker, yard: Yard, faults: Vec<Fault>, seed: u64) -> Self {
+    pub fn new(server: Speaker, yard: Yard, trial: &Trial, aloud: bool) -> Self {
+        let (seed, faults) = (trial.seed, trial.faults.clone());
         let state = State {
             calls: 0,
             events: 0,
@@ -96,7 +100,7 @@ impl Gate {
         };
         let (started, state) = (Instant::now(), Mutex::new(state));
         let (crashed, overheated) = (Notify::new(), Notify::new());
-        Self(Arc::new(Shared { server, yard, faults, started, state, crashed, overheated }))
+        Self(Arc::new(Shared { server, yard, faults, aloud, started, state, crashed, overheated }))
     }
 
     /// The client of a process of the operator that starts now. Whoever had one before is dead.
@@ -160,6 +164,9 @@ impl Gate {
     /// Adds something to the transcript.
     pub fn note(&self, text: &str) {
         let passed = self.0.started.elapsed().as_micros();
+        if self.0.aloud {
+            eprintln!("{:>12.6} {text}", passed as f64 / 1e6);
+        }
         let mut state = self.state();
         state.transcript.update(passed.to_be_bytes());
         state.transcript.update(text.as_bytes());

@@ -37,6 +37,9 @@ pub struct Options {
     /// No faults at all
     #[arg(long, conflicts_with = "faults")]
     undisturbed: bool,
+    /// Tell every call of the operator on standard error, with its virtual second
+    #[arg(long)]
+    calls: bool,
     /// Stop at the first run that goes wrong
     #[arg(long)]
     until_failure: bool,

@@ -52,7 +52,7 @@ pub fn play(options: &Options) -> Result<ExitCode> {
         let controllers = run::controllers(&scenario.controllers)?;
         let now = Instant::now();
         let summary = Summary { scenario: scenario.name.clone(), seed: options.seed, ..Summary::default() };
-        let stage = Stage { base: base.clone(), scenario, controllers };
+        let stage = Stage { base: base.clone(), scenario, controllers, aloud: false };
         let mut player = Player { options, stage, started: now, told: now, summary };
         player.all_seeds()?;
         player.summary.wall_seconds = player.started.elapsed().as_secs_f64();
@@ -89,7 +89,7 @@ impl Player<'_> {
 
     fn seed(&mut self, seed: u64) -> Result<()> {
         let undisturbed = Trial { seed, faults: Vec::new() };
-        let stage = self.stage.clone();
+        let stage = Stage { aloud: self.options.calls && self.options.undisturbed, ..self.stage.clone() };
         let baseline = isolated(seed, move || in_virtual_time(&stage, &undisturbed, None))
             .map_err(|lost| anyhow!("{}", in_words(&lost)))
             .context("the undisturbed run came to nothing")?;
@@ -105,7 +105,9 @@ impl Player<'_> {
         let limit = self.options.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         let trials: Vec<Trial> = trials.take(limit).filter(mine).map(|(_, trial)| trial).collect();
         for trial in trials {
+            self.stage.aloud = self.options.calls;
             let violations = self.one(&trial, &baseline);
+            self.stage.aloud = false;
             if !violations.is_empty() {
                 self.shrunk(&trial, &baseline);
                 if self.options.until_failure || self.summary.failures >= MOST_FAILURES {
