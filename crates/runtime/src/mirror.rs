@@ -77,6 +77,9 @@ struct State<K> {
     by_owner: HashMap<String, BTreeSet<Key>>,
     /// A relist in progress: when it began, and what it brought so far.
     incoming: Option<(Instant, HashMap<Key, Arc<K>>)>,
+    /// The newest revision the watch has told. What we wrote up to it needs no answer of ours any more: it was told, and
+    /// perhaps its end as well.
+    told: u64,
     /// UIDs we deleted ourselves and whose last events may still be on their way.
     erased: BTreeSet<String>,
 }
@@ -98,8 +101,13 @@ impl<K: Resource + Clone> Mirror<K> {
 
     /// As [`Mirror::new`], but holds only what passes the test. For what no selector of the API server can tell.
     pub fn of_some(name: impl Into<String>, trim: fn(&mut K), keep: fn(&K) -> bool) -> Arc<Self> {
-        let state =
-            State { objects: HashMap::new(), by_owner: HashMap::new(), incoming: None, erased: BTreeSet::new() };
+        let state = State {
+            objects: HashMap::new(),
+            by_owner: HashMap::new(),
+            incoming: None,
+            told: 0,
+            erased: BTreeSet::new(),
+        };
         Arc::new(Self {
             name: name.into(),
             trim,
@@ -172,6 +180,17 @@ impl<K: Resource + Clone> Mirror<K> {
         self.prune(&mut object);
         let key = Key::of(&object);
         let mut state = self.write();
+        let told = revision(&object).is_some_and(|written| written <= state.told);
+        if !told && state.is_news(&key, &object) {
+            state.put(key, Arc::new(object), Some(Instant::now()));
+        }
+    }
+
+    /// Takes an object that was asked for, because no watch shows it.
+    pub fn found(&self, mut object: K) {
+        self.prune(&mut object);
+        let key = Key::of(&object);
+        let mut state = self.write();
         if state.is_news(&key, &object) {
             state.put(key, Arc::new(object), Some(Instant::now()));
         }
@@ -190,6 +209,7 @@ impl<K: Resource + Clone> Mirror<K> {
         let mut state = self.write();
         state.objects.clear();
         state.by_owner.clear();
+        state.told = 0;
         state.erased.clear();
         drop(state);
         self.ready.send_if_modified(|ready| std::mem::replace(ready, false));
@@ -216,14 +236,14 @@ impl<K: Resource + Clone> Mirror<K> {
                 self.ready.send_if_modified(|ready| !std::mem::replace(ready, true));
                 changes
             }
-            watcher::Event::Apply(object) if !(self.keep)(&object) => {
-                self.write().delete(&object).into_iter().collect()
-            }
-            watcher::Event::Apply(mut object) => {
+            watcher::Event::Apply(object) if (self.keep)(&object) => {
+                let mut object = object;
                 self.prune(&mut object);
                 self.write().apply(object).into_iter().collect()
             }
-            watcher::Event::Delete(object) => self.write().delete(&object).into_iter().collect(),
+            watcher::Event::Apply(object) | watcher::Event::Delete(object) => {
+                self.write().delete(&object).into_iter().collect()
+            }
         }
     }
 
@@ -309,6 +329,10 @@ impl<K: Resource + Clone> State<K> {
         })
     }
 
+    fn note_told(&mut self, object: &K) {
+        self.told = self.told.max(revision(object).unwrap_or_default());
+    }
+
     fn put(&mut self, key: Key, object: Arc<K>, written: Option<Instant>) -> Option<Arc<K>> {
         let before = self.take(&key);
         for owner in owners(&*object) {
@@ -332,6 +356,7 @@ impl<K: Resource + Clone> State<K> {
     }
 
     fn apply(&mut self, object: K) -> Option<Change<K>> {
+        self.note_told(&object);
         let key = Key::of(&object);
         if !self.is_news(&key, &object) {
             return None;
@@ -342,6 +367,7 @@ impl<K: Resource + Clone> State<K> {
     }
 
     fn delete(&mut self, object: &K) -> Option<Change<K>> {
+        self.note_told(object);
         if object.uid().is_some_and(|uid| self.erased.remove(&uid)) {
             return None;
         }
@@ -367,6 +393,7 @@ impl<K: Resource + Clone> State<K> {
             .map(|before| Change { before: Some(before), after: None })
             .collect();
         for (key, object) in incoming {
+            self.note_told(&object);
             if self.is_news(&key, &object) {
                 let before = self.put(key, object.clone(), None);
                 changes.push(Change { before, after: Some(object) });

@@ -70,6 +70,22 @@ fn our_own_deletion_is_seen_at_once_and_stale_events_do_not_undo_it() {
     assert_eq!(mirror.take_event(Event::Apply(object("a", "2", 4))).len(), 1, "a new life is news");
 }
 
+/// The answer to a create may be slower than the watch that tells of the object and of its end.
+#[test]
+fn a_late_answer_to_our_write_raises_nobody_from_the_dead() {
+    let mirror = mirror();
+    listed(&mirror, &[]);
+    mirror.take_event(Event::Apply(object("a", "1", 5)));
+    mirror.take_event(Event::Delete(object("a", "1", 6)));
+    mirror.wrote(object("a", "1", 5));
+    assert!(mirror.is_empty());
+    mirror.take_event(Event::Apply(object("a", "2", 7)));
+    mirror.wrote(object("a", "1", 5));
+    assert_eq!(version(&mirror, "a").unwrap(), "7", "its successor stays");
+    mirror.wrote(object("b", "3", 8));
+    assert_eq!(version(&mirror, "b").unwrap(), "8", "what the watch has not told yet is taken");
+}
+
 #[test]
 fn the_end_of_an_earlier_life_does_not_remove_its_successor() {
     let mirror = mirror();
