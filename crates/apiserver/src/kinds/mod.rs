@@ -4,6 +4,7 @@
 mod access;
 mod autoscaling;
 mod budgets;
+mod certificates;
 pub mod conditions;
 mod config;
 mod cron;

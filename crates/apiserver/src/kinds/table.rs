@@ -2,8 +2,8 @@
 //! The kinds that are not plain, as the real server was seen to treat them.
 
 use super::{
-    Rules, access, budgets, config, cron, events, jobs, namespaces, network, pod, quotas, scheduling, services,
-    storage, workloads,
+    Rules, access, budgets, certificates, config, cron, events, jobs, namespaces, network, pod, quotas, scheduling,
+    services, storage, workloads,
 };
 use crate::{definitions, names};
 
@@ -229,6 +229,7 @@ pub static RULES: &[(&str, Rules)] = &[
             kind: "CertificateSigningRequest",
             name: names::path_segment,
             fields: &[("spec.signerName", "/spec/signerName")],
+            parts: &[certificates::APPROVAL],
             ..PLAIN
         },
     ),

@@ -86,7 +86,9 @@ fn template(spec: &Place<'_, '_>, kind: &str, errors: &mut Vec<Error>) {
     let template = spec.field("template");
     let chosen = spec.field("selector");
     selected(&chosen, &template, errors);
-    pod::template(&template, errors);
+    let claims = spec.field("volumeClaimTemplates");
+    let claims: Vec<&str> = claims.items().map(|claim| claim.field("metadata").field("name").text()).collect();
+    pod::template_with_claims(&template, &claims, errors);
     let inner = template.field("spec");
     let policy = inner.field("restartPolicy");
     if !policy.is_empty() && policy.text() != "Always" {

@@ -24,7 +24,7 @@ pub fn check(pod: &Value) -> Vec<Error> {
     let mut errors = Vec::new();
     let root = Place::root(pod);
     let spec = root.field("spec");
-    spec::check(&spec, &mut errors);
+    spec::check(&spec, &[], &mut errors);
     containers::images(&spec, &mut errors);
     errors
 }
@@ -54,9 +54,14 @@ pub fn check_template(object: &Value) -> Vec<Error> {
 
 /// A template of pods inside another object.
 pub fn template(at: &Place<'_, '_>, errors: &mut Vec<Error>) {
+    template_with_claims(at, &[], errors);
+}
+
+/// A template whose pods also get volumes for these claims.
+pub fn template_with_claims(at: &Place<'_, '_>, claims: &[&str], errors: &mut Vec<Error>) {
     template_metadata(at, errors);
     let spec = at.field("spec");
-    spec::check(&spec, errors);
+    spec::check(&spec, claims, errors);
     let ephemeral = spec.field("ephemeralContainers");
     if !ephemeral.is_empty() {
         errors.push(ephemeral.forbidden("ephemeral containers not allowed in pod template"));

@@ -13,9 +13,10 @@ use crate::{
     names,
 };
 
-pub fn check(at: &Place<'_, '_>, errors: &mut Vec<Error>) {
+/// `claims` are the claim templates of a StatefulSet, by name.
+pub fn check(at: &Place<'_, '_>, claims: &[&str], errors: &mut Vec<Error>) {
     let list = at.field("volumes");
-    let volumes = volumes::check(&list, errors);
+    let volumes = volumes::check(&list, claims, errors);
     let mut shared = Shared::new(at, &volumes);
     containers::main(&at.field("containers"), &mut shared, errors);
     containers::init(&at.field("initContainers"), &mut shared, errors);

@@ -10,11 +10,15 @@ use crate::{
 };
 
 /// The volumes that are well formed, by name.
-pub struct Volumes<'a>(BTreeMap<&'a str, Place<'a, 'a>>);
+pub struct Volumes<'a> {
+    own: BTreeMap<&'a str, Place<'a, 'a>>,
+    /// Each pod of a StatefulSet gets a volume for every claim template.
+    claims: &'a [&'a str],
+}
 
 impl Volumes<'_> {
     pub fn has(&self, name: &str) -> bool {
-        self.0.contains_key(name)
+        self.own.contains_key(name) || self.claims.contains(&name)
     }
 
     /// Whether the volume can be a block device.
@@ -22,12 +26,12 @@ impl Volumes<'_> {
         let claim = |volume: &Place<'_, '_>| {
             volume.field("persistentVolumeClaim").exists() || volume.field("ephemeral").exists()
         };
-        self.0.get(name).is_some_and(claim)
+        self.own.get(name).is_some_and(claim) || self.claims.contains(&name)
     }
 }
 
 /// Checks the volumes and says which there are.
-pub fn check<'a>(at: &'a Place<'a, 'a>, errors: &mut Vec<Error>) -> Volumes<'a> {
+pub fn check<'a>(at: &'a Place<'a, 'a>, claims: &'a [&'a str], errors: &mut Vec<Error>) -> Volumes<'a> {
     let mut volumes = BTreeMap::new();
     for volume in at.items() {
         let mut wrong = Vec::new();
@@ -46,7 +50,7 @@ pub fn check<'a>(at: &'a Place<'a, 'a>, errors: &mut Vec<Error>) -> Volumes<'a> 
         }
         errors.extend(wrong);
     }
-    Volumes(volumes)
+    Volumes { own: volumes, claims }
 }
 
 /// The kinds of sources that are looked into, in the order in which the real server does.
