@@ -103,6 +103,9 @@ pub struct FluxContainer {
     /// Image with a Flux installation for the operating system of the work.
     pub image: String,
     /// Where the installation is mounted.
+    #[schemars(extend("x-kubernetes-validations" = [{
+        "rule": "self == '' || self.startsWith('/')", "message": "mountPath must be an absolute path",
+    }]))]
     pub mount_path: String,
     /// Directory to start in.
     #[serde(skip_serializing_if = "unset")]
@@ -175,6 +178,10 @@ pub struct Bursting {
 
 /// The lead broker of the cluster to join.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[schemars(extend("x-kubernetes-validations" = [{
+    "rule": "self.address == '' || (self.name != '' && self.size >= 1)",
+    "message": "leadBroker needs the name and the size of the cluster that leads",
+}]))]
 pub struct LeadBroker {
     /// Host name or IP address.
     pub address: String,
@@ -206,5 +213,6 @@ pub struct BurstCluster {
     pub name: String,
     /// Number of hosts. 0: as many as this cluster has.
     #[serde(skip_serializing_if = "unset")]
+    #[schemars(range(min = 0))]
     pub size: i32,
 }

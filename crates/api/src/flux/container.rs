@@ -17,6 +17,7 @@ pub struct Container {
     pub image: String,
     /// Name. The container that runs Flux is named after the MiniCluster.
     #[serde(skip_serializing_if = "unset")]
+    #[schemars(length(max = 63))]
     pub name: String,
     /// What to run: the work, if this container runs Flux, else a shell line.
     #[serde(skip_serializing_if = "unset")]
@@ -49,6 +50,10 @@ pub struct Container {
     pub pull_always: bool,
     /// Ports to open.
     #[serde(deserialize_with = "or_null", skip_serializing_if = "unset")]
+    #[schemars(length(max = 64), extend("x-kubernetes-validations" = [
+        {"rule": "self.all(p, p >= 1 && p <= 65535)", "message": "a port is a number from 1 to 65535"},
+        {"rule": "self.all(p, self.exists_one(q, q == p))", "message": "a port is listed twice in one container"},
+    ]))]
     pub ports: Vec<i32>,
     /// Environment variables.
     #[serde(deserialize_with = "or_null", skip_serializing_if = "unset")]

@@ -46,10 +46,16 @@ use super::{Container, Flux, Pod, or_null, unset};
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = (
-    "!has(self.minSize) || self.minSize <= self.size",
-    "minSize must not be above size: the brokers would wait for pods that never come"
-))]
+#[x_kube(
+    validation = (
+        "!has(self.minSize) || self.minSize <= self.size",
+        "minSize must not be above size: the brokers would wait for pods that never come"
+    ),
+    validation = (
+        "!(has(self.shareProcessNamespace) && self.shareProcessNamespace && has(self.pod) && has(self.pod.hostPID) && self.pod.hostPID)",
+        "shareProcessNamespace and pod.hostPID cannot both be true"
+    )
+)]
 pub struct MiniClusterSpec {
     /// Containers of every pod. Exactly one of them runs Flux; a single container does so without being told.
     #[schemars(length(max = 256))]
@@ -61,6 +67,10 @@ pub struct MiniClusterSpec {
         validation = (
             "size(self) == 1 || self.all(c, (has(c.runFlux) && c.runFlux) || (has(c.name) && c.name != ''))",
             "a container that does not run Flux must have a name"
+        ),
+        validation = (
+            "self.all(c, !has(c.name) || c.name == '' || size(self) == 1 || (has(c.runFlux) && c.runFlux) || c.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$'))",
+            "the name of a container is one of lowercase letters, digits and dashes that begins with a letter: it also names its Service"
         ),
         validation = (
             "self.all(c, !(has(c.launcher) && c.launcher && has(c.batch) && c.batch))",
@@ -78,6 +88,10 @@ pub struct MiniClusterSpec {
     #[x_kube(
         validation = ("self.all(c, has(c.name) && c.name != '')", "a service container must have a name"),
         validation = (
+            "self.all(c, !has(c.name) || c.name == '' || c.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$'))",
+            "the name of a container is one of lowercase letters, digits and dashes that begins with a letter"
+        ),
+        validation = (
             "self.all(c, !has(c.commands) || ((!has(c.commands.pre) || c.commands.pre == '') && (!has(c.commands.brokerPre) || c.commands.brokerPre == '') && (!has(c.commands.workerPre) || c.commands.workerPre == '')))",
             "a service container runs no broker: commands.pre, brokerPre and workerPre have no place in it"
         )
@@ -93,9 +107,11 @@ pub struct MiniClusterSpec {
     pub max_size: i32,
     /// Brokers that must be there before work starts. 0: as `size`.
     #[serde(default, skip_serializing_if = "unset")]
+    #[x_kube(validation = ("self >= 0", "minSize must not be negative"))]
     pub min_size: i32,
     /// Tasks of the submitted work in sum. 0: only the number of nodes is asked for.
     #[serde(default = "one")]
+    #[x_kube(validation = ("self >= 0", "tasks must not be negative"))]
     pub tasks: i32,
     /// Start no work, and keep the lead broker up for people.
     #[serde(default)]
@@ -105,6 +121,7 @@ pub struct MiniClusterSpec {
     pub cleanup: bool,
     /// Seconds that the Job may take in sum.
     #[serde(default = "year")]
+    #[x_kube(validation = ("self >= 1", "deadlineSeconds must be at least 1"))]
     pub deadline_seconds: i64,
     /// How often pods of the Job may fail. 0: 100 times.
     #[serde(default, skip_serializing_if = "unset")]

@@ -15,6 +15,10 @@ use super::{or_null, unset};
 /// Settings of every pod.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default, rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = [{
+    "rule": "!has(self.restartPolicy) || self.restartPolicy in ['', 'OnFailure', 'Never']",
+    "message": "pods of a Job take the restartPolicy OnFailure or Never",
+}]))]
 pub struct Pod {
     /// Annotations to add.
     #[serde(deserialize_with = "or_null", skip_serializing_if = "unset")]

@@ -11,10 +11,20 @@ use super::{or_null, unset};
 /// of these wins: `csiDriver`, `secretName`, `emptyDir`, `hostPath`, `configMapName`, `claimName`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(default, rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-validations" = [{
-    "rule": "((!has(self.claimName) || self.claimName == '') && (!has(self.hostPath) || self.hostPath == '')) || (has(self.path) && self.path != '')",
-    "message": "a volume with claimName or hostPath must have a path to be mounted at",
-}]))]
+#[schemars(extend("x-kubernetes-validations" = [
+    {
+        "rule": "(has(self.emptyDir) && self.emptyDir) || (has(self.path) && self.path != '')",
+        "message": "a volume must have a path to be mounted at, unless it is an emptyDir",
+    },
+    {
+        "rule": "!has(self.path) || self.path == '' || self.path.startsWith('/')",
+        "message": "a volume must be mounted at an absolute path",
+    },
+    {
+        "rule": "!has(self.emptyDirSizeLimit) || self.emptyDirSizeLimit.matches('^([0-9.]+([eE][0-9]+|m|[kMGTPE]|[KMGTPE]i)?)?$')",
+        "message": "emptyDirSizeLimit is a quantity such as 64Gi",
+    },
+]))]
 pub struct Volume {
     /// Where the volume is mounted.
     #[serde(skip_serializing_if = "unset")]
@@ -37,6 +47,7 @@ pub struct Volume {
     pub empty_dir_medium: String,
     /// Most that the empty directory may hold, such as `64Gi`.
     #[serde(skip_serializing_if = "unset")]
+    #[schemars(length(max = 63))]
     pub empty_dir_size_limit: String,
     /// A directory of the node; it must exist.
     #[serde(skip_serializing_if = "unset")]

@@ -135,7 +135,47 @@ fn hosts_are_listed_once() {
 fn a_claim_is_mounted_somewhere() {
     let with = |volume: Value| refusal(json!({"containers": [{"volumes": {"data": volume}}]}));
     assert!(with(json!({"claimName": "c"})).contains("must have a path"));
+    assert!(with(json!({"secretName": "s"})).contains("must have a path"));
+    assert!(with(json!({"claimName": "c", "path": "data"})).contains("absolute path"));
+    assert!(with(json!({"emptyDir": true, "emptyDirSizeLimit": "much"})).contains("is a quantity"));
+    assert_eq!(with(json!({"emptyDir": true, "emptyDirSizeLimit": "64Gi"})), "");
     assert!(with(json!({"hostPath": "/srv"})).contains("must have a path"));
     assert_eq!(with(json!({"claimName": "c", "path": "/data"})), "");
     assert_eq!(with(json!({"emptyDir": true})), "");
+}
+
+#[test]
+fn what_cannot_work_is_refused_with_a_sentence() {
+    let with = |more: Value| {
+        let mut spec = json!({"containers": [{}]});
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        refusal(spec)
+    };
+    let leader = |leader: Value| json!({"flux": {"bursting": {"leadBroker": leader}}});
+    let cases = [
+        (json!({"deadlineSeconds": 0}), "deadlineSeconds must be at least 1"),
+        (json!({"tasks": -1}), "tasks must not be negative"),
+        (json!({"minSize": -1}), "minSize must not be negative"),
+        (json!({"pod": {"restartPolicy": "Always"}}), "OnFailure or Never"),
+        (json!({"pod": {"hostPID": true}, "shareProcessNamespace": true}), "cannot both be true"),
+        (json!({"containers": [{"ports": [0]}]}), "from 1 to 65535"),
+        (json!({"containers": [{"ports": [80, 81, 80]}]}), "listed twice"),
+        (json!({"containers": [{"runFlux": true, "name": "Any"}, {"name": "Web"}]}), "begins with a letter"),
+        (json!({"services": [{"name": "a_b"}]}), "begins with a letter"),
+        (json!({"flux": {"container": {"mountPath": "mnt"}}}), "mountPath must be an absolute path"),
+        (leader(json!({"address": "a", "name": "", "size": 4})), "needs the name and the size"),
+        (leader(json!({"address": "a", "name": "b", "size": 0})), "needs the name and the size"),
+    ];
+    for (more, sentence) in cases {
+        let said = with(more.clone());
+        assert!(said.contains(sentence), "{more}: {said}");
+    }
+    for fine in [
+        json!({"tasks": 0}),
+        json!({"pod": {"restartPolicy": "Never", "hostPID": true}}),
+        json!({"containers": [{"name": "Runner", "ports": [80, 81]}]}),
+        leader(json!({"address": "", "name": "", "size": 0})),
+    ] {
+        assert_eq!(with(fine.clone()), "", "{fine}");
+    }
 }

@@ -52,8 +52,9 @@ async fn missing_crds_and_missing_rights_are_named() {
     assert!(said.contains("the cluster refuses us") && said.contains("bivouac rbac"), "{said}");
 
     cluster.install_crds(&bivouac_api::crds()).await.unwrap();
-    let tenancy = bivouac_tenancy::registration(bivouac_tenancy::Settings::default());
-    let mut rules = [registry::base_rules(), registry::lease_rules(), (tenancy.rbac)()].concat();
+    let every = bivouac::operator::controllers(&bivouac::cli::ControllerOptions::default());
+    let rights = every.into_iter().flat_map(|one| (one.rbac)());
+    let mut rules = [registry::base_rules(), registry::lease_rules(), rights.collect()].concat();
     rules.retain(|rule: &PolicyRule| rule.resources.iter().flatten().all(|resource| resource != "rolebindings"));
     apply(&client, "rbac.authorization.k8s.io/v1", "ClusterRole", json!({ "rules": rules })).await;
     let subject = json!({"kind": "ServiceAccount", "name": "startup", "namespace": "default"});

@@ -24,6 +24,14 @@
   value: {{ .Values.tenancy.managedBy | quote }}
 - name: BIVOUAC_TENANCY_PART_OF
   value: {{ .Values.tenancy.partOf | quote }}
+- name: BIVOUAC_GANG
+  value: {{ .Values.miniclusters.gang | quote }}
+- name: BIVOUAC_GANG_HOLD
+  value: {{ .Values.miniclusters.gangHold | quote }}
+- name: BIVOUAC_GANG_THEN
+  value: {{ .Values.miniclusters.gangThen | quote }}
+- name: BIVOUAC_LABEL_ALL_PODS
+  value: {{ .Values.miniclusters.labelAllPods | quote }}
 {{- with .Values.extraEnv }}
 {{ toYaml . }}
 {{- end }}
