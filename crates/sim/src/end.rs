@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 /// Objects by keyspace and key.
 pub type End = BTreeMap<String, Value>;
 
-/// Told to people, or renewed for ever: no part of what must be equal.
-const PASSING: [&str; 3] = ["events", "events.k8s.io/events", "coordination.k8s.io/leases"];
+/// Told to people, renewed for ever, or only a picture of other objects: no part of what must be equal.
+const PASSING: [&str; 5] =
+    ["events", "events.k8s.io/events", "coordination.k8s.io/leases", "endpoints", "discovery.k8s.io/endpointslices"];
 /// Fields that say when, or which of many equal ones.
-const MOVING: [&str; 10] = [
+const MOVING: [&str; 30] = [
     "uid",
     "bivouac.dev/owner-uid",
     // What a cloud calls what it sold.
@@ -24,11 +25,34 @@ const MOVING: [&str; 10] = [
     "lastTransitionTime",
     "time",
     "bivouac.dev/applied",
+    // When and where pods ran.
+    "startTime",
+    "completionTime",
+    "startedAt",
+    "finishedAt",
+    "lastProbeTime",
+    "lastHeartbeatTime",
+    "deletionTimestamp",
+    "containerID",
+    "podIP",
+    "podIPs",
+    "ip",
+    "hostIP",
+    "hostIPs",
+    "nodeName",
+    "bootID",
+    "machineID",
+    "systemUUID",
+    "controller-uid",
+    "batch.kubernetes.io/controller-uid",
+    // Keys are made of chance.
+    "curve.cert",
 ];
 
 /// Everything that was written after a revision and is still there.
 pub fn of(store: &Store, after: u64) -> End {
     let mut end = End::new();
+    let chance = generated(store);
     for keyspace in store.keyspaces() {
         if !counts(&keyspace) {
             continue;
@@ -36,10 +60,19 @@ pub fn of(store: &Store, after: u64) -> End {
         let Ok(page) = store.range(&keyspace, &Range::default(), |stored| stored.revision() > after) else {
             continue;
         };
-        for stored in page.items {
-            let mut object: Value = serde_json::from_slice(stored.body()).unwrap_or_default();
+        let placed = page.items.iter().map(|stored| {
+            let mut text = String::from_utf8_lossy(stored.body()).into_owned();
+            for (name, prefix) in chance.iter().filter(|(name, _)| !stored.key().ends_with(name.as_str())) {
+                text = text.replace(name, &format!("{prefix}*"));
+            }
+            let mut object: Value = serde_json::from_str(&text).unwrap_or_default();
             neutral(&mut object);
-            let key = place(stored.key(), &mut object);
+            (place(stored.key(), &mut object), object)
+        });
+        // Several of one generated name have no order of their own.
+        let mut placed: Vec<_> = placed.collect();
+        placed.sort_by_cached_key(|(key, object)| (key.clone(), object.to_string()));
+        for (key, object) in placed {
             let mut place = format!("{} {key}", keyspace.as_str());
             while end.contains_key(&place) {
                 place.push('+');
@@ -48,6 +81,22 @@ pub fn of(store: &Store, after: u64) -> End {
         }
     }
     end
+}
+
+/// Names that the server made, by which others speak of an object, and what they begin with.
+fn generated(store: &Store) -> BTreeMap<String, String> {
+    let mut names = BTreeMap::new();
+    for keyspace in store.keyspaces().iter().filter(|keyspace| counts(keyspace)) {
+        let Ok(page) = store.range(keyspace, &Range::default(), |_| true) else { continue };
+        for stored in page.items {
+            let object: Value = serde_json::from_slice(stored.body()).unwrap_or_default();
+            let text = |field: &str| object.pointer(&format!("/metadata/{field}")).and_then(Value::as_str);
+            if let (Some(name), Some(prefix)) = (text("name"), text("generateName")) {
+                names.insert(name.to_owned(), prefix.to_owned());
+            }
+        }
+    }
+    names
 }
 
 /// Where an object stands. The end of a generated name is chance.

@@ -46,7 +46,7 @@ pub fn scenario(number: u64) -> Scenario {
     Scenario {
         name: format!("{PREFIX}{number}"),
         about: "A story made from a number.".to_owned(),
-        controllers: "*".to_owned(),
+        controllers: "tenancy".to_owned(),
         leader_election: false,
         before: Vec::new(),
         timeline,

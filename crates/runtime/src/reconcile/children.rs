@@ -276,7 +276,7 @@ impl Live<'_> {
     /// Takes note of a child that the watch does not show, because it does not carry our labels yet.
     pub fn found(&self, resource: &ApiResource, object: DynamicObject) {
         if let Some(mirror) = self.children.mirror_of(resource) {
-            mirror.wrote(object);
+            mirror.found(object);
         }
     }
 
