@@ -6,6 +6,8 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 
+use crate::minicluster::options::Verb;
+
 /// Ephemeral, multi-cloud accelerated computing on Kubernetes.
 #[derive(Debug, Parser)]
 #[command(name = "bivouac", version, max_term_width = 100, arg_required_else_help = true)]
@@ -40,6 +42,9 @@ pub enum Command {
     /// One seed decides everything, so what was found can be played again. Without more options a scenario is played with the
     /// random faults of its seed. The exit code is 1 if a guarantee was broken.
     Simulate(SimulateOptions),
+    /// Run commands on MiniClusters, and look after them
+    #[command(subcommand, name = "minicluster")]
+    MiniCluster(Verb),
     /// Print the custom resource definitions, ready for `kubectl apply --server-side -f -`
     Crds(PrintOptions),
     /// Print the rights that the operator needs, and nothing more than that

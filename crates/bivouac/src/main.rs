@@ -5,7 +5,7 @@ use std::{process::ExitCode, time::Instant};
 
 use bivouac::{
     cli::{Cli, Command},
-    operator, print, simulate, up,
+    minicluster, operator, print, simulate, up,
 };
 use clap::Parser;
 
@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Command::Reset(options) => up::reset::run(&options),
         Command::Operator(options) => done(operator::run(options)),
         Command::Simulate(options) => simulate::run(&options),
+        Command::MiniCluster(verb) => minicluster::run(&verb),
         Command::Crds(options) => done(print::crds(&options)),
         Command::Rbac(options) => done(print::rbac(&options)),
         Command::Policies(options) => done(print::policies(&options)),

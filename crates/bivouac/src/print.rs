@@ -112,7 +112,7 @@ pub fn yaml(all: &[impl Serialize]) -> Result<String> {
 }
 
 /// A closed pipe (`bivouac crds | head`) is not an error.
-fn say(text: &str) -> Result<()> {
+pub(crate) fn say(text: &str) -> Result<()> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
         other => Ok(other?),

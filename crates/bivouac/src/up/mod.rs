@@ -182,6 +182,12 @@ fn commands(kubeconfig: &Path, camp: Camp) -> Vec<String> {
     tries.map(|what| format!("kubectl --kubeconfig {} {what}", shell_path(kubeconfig))).to_vec()
 }
 
+/// What to set KUBECONFIG to, if it ever ran in its usual place.
+pub(crate) fn kubeconfig() -> Option<String> {
+    let path = DataDir::default_path()?.join(KUBECONFIG);
+    path.is_file().then(|| shell_path(&path))
+}
+
 fn kubectl_is_there() -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| dir.join("kubectl").is_file())
