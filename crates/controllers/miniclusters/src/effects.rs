@@ -39,9 +39,6 @@ pub async fn perform(
             api.delete(&name, &params).await.map(drop)
         }
     };
-    match done {
-        // What is gone needs nothing more.
-        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
-        other => other.map_err(|error| Error::api(format!("keep MiniCluster {namespace}/{name}"), error)),
-    }
+    // What is gone is an error too: we have not heard of it, and must not ask again and again.
+    done.map_err(|error| Error::api(format!("keep MiniCluster {namespace}/{name}"), error))
 }

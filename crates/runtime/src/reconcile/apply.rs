@@ -6,8 +6,8 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{
     Api, Client, Resource, ResourceExt,
-    api::{DeleteParams, Patch, PatchParams, Preconditions},
-    core::{ApiResource, DynamicObject},
+    api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions},
+    core::{ApiResource, DynamicObject, PartialObjectMeta},
 };
 use serde_json::{Value, json};
 
@@ -106,6 +106,16 @@ impl Writer {
         let applied = applied.map_err(|error| Error::api(doing("apply", &child.resource, &child.key), error))?;
         kept(children, &child.resource, applied.clone());
         Ok(applied)
+    }
+
+    /// Whether the server still has this very object, not on its way out. Who may list may ask this.
+    pub async fn lives<K: Kind>(&self, object: &K) -> Result<bool, Error> {
+        let (resource, key) = (ApiResource::erase::<K>(&()), Key::of(object));
+        let only = ListParams::default().fields(&format!("metadata.name={}", key.name));
+        let found = self.api(&resource, &key).list_metadata(&only).await;
+        let found = found.map_err(|error| Error::api(doing("look for", &resource, &key), error))?;
+        let same = |one: &PartialObjectMeta<DynamicObject>| one.metadata.uid == object.meta().uid;
+        Ok(found.items.iter().any(|one| same(one) && one.metadata.deletion_timestamp.is_none()))
     }
 
     /// Makes the predecessors' fields of an object ours, unless it changed meanwhile.

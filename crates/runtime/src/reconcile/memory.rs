@@ -19,6 +19,8 @@ use crate::mirror::Key;
 pub(super) struct Memory {
     /// The status we wrote, until the watch shows that version or a later one.
     statuses: Mutex<HashMap<Key, Written>>,
+    /// Objects whose children we wrote before, with their uids.
+    made: Mutex<HashMap<Key, Option<String>>>,
     /// Since when an object has something to tell that may wait.
     untold: Mutex<HashMap<Key, Instant>>,
     /// What each object last said about its readiness.
@@ -62,6 +64,19 @@ impl Memory {
     /// Forgets the status of an object that is gone.
     pub fn forget_status(&self, key: &Key) {
         self.statuses.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+
+    pub fn made<K: Kind>(&self, object: &K) {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(Key::of(object), object.uid());
+    }
+
+    pub fn has_made<K: Kind>(&self, object: &K) -> bool {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.get(&Key::of(object)).is_some_and(|uid| *uid == object.uid())
+    }
+
+    pub fn forget_made(&self, key: &Key) {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 
     /// How long the news about an object may still wait, of `patience` in sum.

@@ -50,6 +50,7 @@ impl<R: Reconciler> Engine<R> {
         self.metrics.ready(R::NAME, before, None);
         self.memory.forget_status(key);
         self.memory.told(key);
+        self.memory.forget_made(key);
     }
 
     /// Returns how long to wait before looking again; `None` waits for a change.
@@ -87,7 +88,12 @@ impl<R: Reconciler> Engine<R> {
                 let again = self.conclude(object, &plan, failures, released, now).await?;
                 return Ok(if acted && again.is_none() { Some(AFTER_EFFECT) } else { again });
             }
+            if work.creates() && self.memory.has_made(object) && !self.writer.lives(object).await? {
+                // Its children went with it, and we did not hear of it yet. New ones would go at once, again and again.
+                return Ok(None);
+            }
             acted |= !work.effects.is_empty();
+            self.memory.made(object);
             failures = self.execute(object, work).await;
         }
         Err(Error::Restless(ROUNDS))
@@ -222,6 +228,10 @@ struct Work<Effect> {
 }
 
 impl<Effect> Work<Effect> {
+    fn creates(&self) -> bool {
+        self.stages.iter().flatten().any(|dressed| dressed.live.is_none())
+    }
+
     fn is_empty(&self) -> bool {
         self.stages.is_empty() && self.surplus.is_empty() && self.effects.is_empty()
     }
