@@ -30,9 +30,19 @@ pub fn answer(
 ) -> Result<Answer, Status> {
     let registry = server.registry();
     let aggregated = matches!(accepted, Ok(Accepted { form: Form::GroupDiscovery, .. }));
+    if aggregated
+        && let Some(core) = match document {
+            Document::CoreVersions => Some(true),
+            Document::Groups => Some(false),
+            _ => None,
+        }
+    {
+        let body = registry.kept(core, || to_bytes(&group_list(&registry, |group| group.name.is_empty() == core)));
+        // Clients take the form from the content type.
+        let content_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+        return Ok(Answer::Raw { content_type, body });
+    }
     let body = match document {
-        Document::CoreVersions if aggregated => group_list(&registry, |group| group.name.is_empty()),
-        Document::Groups if aggregated => group_list(&registry, |group| !group.name.is_empty()),
         Document::CoreVersions => json!({
             "kind": "APIVersions",
             "versions": ["v1"],
@@ -78,11 +88,6 @@ pub fn answer(
     };
     if matches!(document, Document::OpenApiV3) {
         return Ok(Answer::Raw { content_type: "text/plain; charset=utf-8", body: to_bytes(&body) });
-    }
-    if aggregated && matches!(document, Document::CoreVersions | Document::Groups) {
-        // Clients take the form from the content type.
-        let content_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
-        return Ok(Answer::Raw { content_type, body: to_bytes(&body) });
     }
     Ok(Answer::Document { code: StatusCode::OK, body })
 }

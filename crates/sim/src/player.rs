@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow};
 use bivouac::simulate::report::{Counts, Failure, Line, Summary};
+use bivouac_apiserver::ForkSettings;
 use bivouac_sim::{
     Fault, Outcome, Scenario, Trial,
     baseline::Baseline,
@@ -42,6 +43,8 @@ struct Player<'a> {
 pub fn play(options: &Options) -> Result<ExitCode> {
     let paused = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
     let base = paused.block_on(world::prepare())?;
+    // Every run is a process of its own: what is worked out here once need not be worked out in each of them.
+    drop(base.fork(ForkSettings { clock: base.clock(), seed: None }));
     let mut failures = 0;
     for name in &options.scenarios {
         let mut scenario = Scenario::find(name)?;

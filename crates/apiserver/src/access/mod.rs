@@ -107,8 +107,8 @@ pub fn index(server: &Inner) -> Arc<Index> {
     let mut kept = access.index.lock().unwrap_or_else(PoisonError::into_inner);
     match &*kept {
         Some((at, index)) if *at == written => index.clone(),
-        _ => {
-            let index = Arc::new(Index::build(server));
+        before => {
+            let index = Arc::new(Index::build(server, before.as_ref().map(|(_, index)| &**index)));
             *kept = Some((written, index.clone()));
             index
         }

@@ -8,9 +8,10 @@ pub mod rules;
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
+use bytes::Bytes;
 use serde_json::Value;
 
 use crate::{
@@ -141,11 +142,13 @@ pub fn join(group: &str, version: &str) -> String {
 }
 
 /// All resources at one moment. A change makes a new one.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Registry {
     /// In the order of discovery.
     groups: Vec<Group>,
     resources: HashMap<Box<str>, Vec<Arc<Resource>>>,
+    /// What discovery tells of the core group and of all others. Every client asks for it, and it is long.
+    discovery: [OnceLock<Bytes>; 2],
 }
 
 #[derive(Debug, Clone)]
@@ -156,6 +159,12 @@ pub struct Group {
 }
 
 impl Registry {
+    /// The discovery document of the core group or of the others, made once.
+    pub fn kept(&self, core: bool, make: impl FnOnce() -> Bytes) -> Bytes {
+        let [own, others] = &self.discovery;
+        (if core { own } else { others }).get_or_init(make).clone()
+    }
+
     pub fn builtin() -> Self {
         let mut registry = Self::default();
         for of in &builtins().resources {

@@ -137,6 +137,11 @@ impl Stored {
         self.0.text.get(..self.0.key_end).unwrap_or_default()
     }
 
+    /// Empty where the key has none.
+    pub fn namespace(&self) -> &str {
+        self.key().split_once('/').map_or("", |(namespace, _)| namespace)
+    }
+
     pub fn body(&self) -> &[u8] {
         &self.0.body
     }
