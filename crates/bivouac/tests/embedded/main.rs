@@ -5,6 +5,7 @@
 mod background;
 mod full;
 mod life;
+mod minicluster;
 mod readme;
 mod terminal;
 mod trouble;
