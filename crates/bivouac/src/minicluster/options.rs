@@ -47,8 +47,6 @@ pub struct Access {
 
 #[derive(Debug, Args)]
 pub struct SubmitOptions {
-    #[command(flatten)]
-    pub access: Access,
     /// Image of every pod. It needs bash; Flux is brought along
     #[arg(long)]
     pub image: String,
@@ -91,6 +89,8 @@ pub struct SubmitOptions {
     /// What to run
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+    #[command(flatten)]
+    pub access: Access,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -101,8 +101,6 @@ pub enum DryRun {
 
 #[derive(Debug, Args)]
 pub struct LogsOptions {
-    #[command(flatten)]
-    pub access: Access,
     pub name: String,
     /// Go on until the broker ends, and wait for it if it has not begun
     #[arg(short, long)]
@@ -110,28 +108,30 @@ pub struct LogsOptions {
     /// Which broker
     #[arg(long, default_value_t = 0)]
     pub rank: u32,
+    #[command(flatten)]
+    pub access: Access,
 }
 
 #[derive(Debug, Args)]
 pub struct AttachOptions {
-    #[command(flatten)]
-    pub access: Access,
     pub name: String,
     /// Only print the command that does it
     #[arg(long)]
     pub print: bool,
+    #[command(flatten)]
+    pub access: Access,
 }
 
 #[derive(Debug, Args)]
 pub struct ListOptions {
-    #[command(flatten)]
-    pub access: Access,
     /// In all namespaces
     #[arg(short = 'A', long, conflicts_with = "namespace")]
     pub all_namespaces: bool,
     /// The form of the output
     #[arg(short, long, default_value = "table")]
     pub output: ListOutput,
+    #[command(flatten)]
+    pub access: Access,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -142,13 +142,13 @@ pub enum ListOutput {
 
 #[derive(Debug, Args)]
 pub struct DeleteOptions {
-    #[command(flatten)]
-    pub access: Access,
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
     /// Return when their pods have ended
     #[arg(long)]
     pub wait: bool,
+    #[command(flatten)]
+    pub access: Access,
 }
 
 #[derive(Debug, Args)]

@@ -84,11 +84,8 @@ fn a_cluster_can_be_left_alone_and_found_again() {
     assert!(name.starts_with("hostname-") && left.err.contains(&format!("delete {name} -n default")), "{}", left.err);
     eventually("it runs", || user.list()[0]["state"] == "BrokersReady");
     let attach = user.minicluster(&["attach", name, "--print"]);
-    let words = [
-        &format!("kubectl exec -n default --kubeconfig "),
-        "-it ",
-        &format!("-c {name} -- bash /mnt/flux/flux-connect.sh\n"),
-    ];
+    let words =
+        ["kubectl exec -n default --kubeconfig ", "-it ", &format!("-c {name} -- bash /mnt/flux/flux-connect.sh\n")];
     assert!(words.iter().all(|word| attach.out.contains(*word)), "{}{}", attach.out, attach.err);
     user.minicluster(&["attach", name]).fails(&["a shell needs a terminal", "kubectl exec"]);
 
