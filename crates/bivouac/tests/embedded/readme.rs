@@ -52,6 +52,7 @@ fn the_tour_is_true() {
                 eventually("the conflict is told", || run(look).contains("NamespaceConflict"));
             }
             "kubectl delete namespace notebooks" => ready("notebooks"),
+            "cargo run --release -- minicluster list" => assert!(said.contains("Completed"), "{said}"),
             _ => {}
         }
     }
