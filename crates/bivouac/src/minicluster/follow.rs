@@ -82,6 +82,8 @@ struct Sight<'a> {
     name: String,
     object: Option<MiniCluster>,
     lead: Option<Pod>,
+    /// All pods that were there at first have been seen.
+    is_whole: bool,
     objects: Watched<Option<MiniCluster>>,
     pods: Watched<watcher::Event<Pod>>,
     said: String,
@@ -95,6 +97,7 @@ impl<'a> Sight<'a> {
             name: name.to_owned(),
             object: None,
             lead: None,
+            is_whole: false,
             objects: watcher::watch_object(place.miniclusters(), name).default_backoff().boxed(),
             pods: watcher::watcher(place.pods(), config).default_backoff().boxed(),
             said: String::new(),
@@ -139,6 +142,7 @@ impl<'a> Sight<'a> {
             },
             event = self.pods.next() => match event {
                 Some(Ok(watcher::Event::Apply(pod) | watcher::Event::InitApply(pod))) => self.take(pod),
+                Some(Ok(watcher::Event::InitDone)) => self.is_whole = true,
                 Some(Ok(_)) => {}
                 Some(Err(error)) => self.bear(error)?,
                 None => bail!("the API server tells no more"),
@@ -186,8 +190,9 @@ impl<'a> Sight<'a> {
         lead.uid()
     }
 
+    /// Only once its pods are known: they may have something to show.
     fn over(&self) -> Option<Over> {
-        let object = self.object.as_ref()?;
+        let object = self.object.as_ref().filter(|_| self.is_whole)?;
         let holds = |type_: &str| condition(object, type_).filter(|one| one.status == "True");
         let failed = holds("Failed");
         if failed.is_none() && holds("JobFinished").is_none() {
