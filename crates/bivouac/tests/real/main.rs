@@ -9,5 +9,6 @@ mod install;
 mod operator;
 mod policies;
 mod samples;
+mod sdk;
 mod startup;
 mod swap;
