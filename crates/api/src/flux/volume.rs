@@ -21,7 +21,7 @@ use super::{or_null, unset};
         "message": "a volume must be mounted at an absolute path",
     },
     {
-        "rule": "!has(self.emptyDirSizeLimit) || self.emptyDirSizeLimit.matches('^([0-9.]+([eE][0-9]+|m|[kMGTPE]|[KMGTPE]i)?)?$')",
+        "rule": "!has(self.emptyDirSizeLimit) || self.emptyDirSizeLimit.matches('^[0-9.]*[ekKMGTPEim]*[0-9]*$')",
         "message": "emptyDirSizeLimit is a quantity such as 64Gi",
     },
 ]))]
@@ -47,7 +47,7 @@ pub struct Volume {
     pub empty_dir_medium: String,
     /// Most that the empty directory may hold, such as `64Gi`.
     #[serde(skip_serializing_if = "unset")]
-    #[schemars(length(max = 63))]
+    #[schemars(length(max = 20))]
     pub empty_dir_size_limit: String,
     /// A directory of the node; it must exist.
     #[serde(skip_serializing_if = "unset")]
