@@ -21,6 +21,8 @@ use tokio::{
     time::Instant,
 };
 
+use state::{State, revision};
+
 /// The label that names the owner of an object we wrote. Pruning goes by it.
 pub const OWNER_LABEL: &str = "bivouac.dev/owner-uid";
 
@@ -69,26 +71,6 @@ pub struct Mirror<K> {
     subscribers: Mutex<Vec<mpsc::Sender<Change<K>>>>,
     /// Why the last attempt to list or watch failed, until one succeeds.
     trouble: Mutex<Option<String>>,
-}
-
-#[derive(Debug)]
-struct State<K> {
-    objects: HashMap<Key, Entry<K>>,
-    by_owner: HashMap<String, BTreeSet<Key>>,
-    /// A relist in progress: when it began, and what it brought so far.
-    incoming: Option<(Instant, HashMap<Key, Arc<K>>)>,
-    /// The newest revision the watch has told. What we wrote up to it needs no answer of ours any more: it was told, and
-    /// perhaps its end as well.
-    told: u64,
-    /// UIDs we deleted ourselves and whose last events may still be on their way.
-    erased: BTreeSet<String>,
-}
-
-#[derive(Debug)]
-struct Entry<K> {
-    object: Arc<K>,
-    /// When our own write put it here, if it did.
-    written: Option<Instant>,
 }
 
 // === impl Mirror ===
@@ -316,94 +298,6 @@ impl<K: Resource + Clone> Mirror<K> {
     }
 }
 
-// === impl State ===
-
-impl<K: Resource + Clone> State<K> {
-    fn is_news(&self, key: &Key, object: &K) -> bool {
-        if object.uid().is_some_and(|uid| self.erased.contains(&uid)) {
-            return false;
-        }
-        self.objects.get(key).is_none_or(|entry| {
-            let other_life = entry.object.uid() != object.uid();
-            other_life || revision(object).zip(revision(&*entry.object)).is_none_or(|(new, old)| new > old)
-        })
-    }
-
-    fn note_told(&mut self, object: &K) {
-        self.told = self.told.max(revision(object).unwrap_or_default());
-    }
-
-    fn put(&mut self, key: Key, object: Arc<K>, written: Option<Instant>) -> Option<Arc<K>> {
-        let before = self.take(&key);
-        for owner in owners(&*object) {
-            self.by_owner.entry(owner).or_default().insert(key.clone());
-        }
-        self.objects.insert(key, Entry { object, written });
-        before
-    }
-
-    fn take(&mut self, key: &Key) -> Option<Arc<K>> {
-        let entry = self.objects.remove(key)?;
-        for owner in owners(&*entry.object) {
-            if let Some(keys) = self.by_owner.get_mut(&owner) {
-                keys.remove(key);
-                if keys.is_empty() {
-                    self.by_owner.remove(&owner);
-                }
-            }
-        }
-        Some(entry.object)
-    }
-
-    fn apply(&mut self, object: K) -> Option<Change<K>> {
-        self.note_told(&object);
-        let key = Key::of(&object);
-        if !self.is_news(&key, &object) {
-            return None;
-        }
-        let after = Arc::new(object);
-        let before = self.put(key, after.clone(), None);
-        Some(Change { before, after: Some(after) })
-    }
-
-    fn delete(&mut self, object: &K) -> Option<Change<K>> {
-        self.note_told(object);
-        if object.uid().is_some_and(|uid| self.erased.remove(&uid)) {
-            return None;
-        }
-        let key = Key::of(object);
-        // The event of an earlier life must not remove its successor.
-        if self.objects.get(&key).is_some_and(|entry| entry.object.uid() != object.uid()) {
-            return None;
-        }
-        self.take(&key).map(|before| Change { before: Some(before), after: None })
-    }
-
-    /// Replaces the content by a complete list, but keeps what we wrote after the list began.
-    fn relist(&mut self) -> Vec<Change<K>> {
-        let Some((began, incoming)) = self.incoming.take() else { return Vec::new() };
-        let gone = self
-            .objects
-            .iter()
-            .filter(|(key, entry)| !incoming.contains_key(key) && entry.written.is_none_or(|written| written < began));
-        let gone: Vec<Key> = gone.map(|(key, _)| key.clone()).collect();
-        let mut changes: Vec<_> = gone
-            .iter()
-            .filter_map(|key| self.take(key))
-            .map(|before| Change { before: Some(before), after: None })
-            .collect();
-        for (key, object) in incoming {
-            self.note_told(&object);
-            if self.is_news(&key, &object) {
-                let before = self.put(key, object.clone(), None);
-                changes.push(Change { before, after: Some(object) });
-            }
-        }
-        self.erased.clear();
-        changes
-    }
-}
-
 /// What the server said, and whether it refused for want of rights.
 fn words(error: &watcher::Error) -> (String, bool) {
     let status = match error {
@@ -416,18 +310,7 @@ fn words(error: &watcher::Error) -> (String, bool) {
     (status.message.clone(), matches!(status.code, 401 | 403))
 }
 
-/// Resource versions of one kind are numbers that grow (Kubernetes says so since 1.35).
-fn revision<K: Resource>(object: &K) -> Option<u64> {
-    object.meta().resource_version.as_deref()?.parse().ok()
-}
-
-fn owners<K: Resource>(object: &K) -> BTreeSet<String> {
-    let meta = object.meta();
-    let label = meta.labels.iter().flatten().filter(|(key, _)| key.as_str() == OWNER_LABEL).map(|(_, uid)| uid.clone());
-    let references = meta.owner_references.iter().flatten();
-    label.chain(references.filter(|owner| owner.controller == Some(true)).map(|owner| owner.uid.clone())).collect()
-}
-
 pub mod on_demand;
+mod state;
 #[cfg(test)]
 mod tests;

@@ -11,5 +11,6 @@ mod room;
 mod run;
 mod samples;
 mod script;
+mod telling;
 mod total;
 mod words;

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 
 use crate::{fixtures::minicluster, room::node};
 
-type Planned = Plan<MiniClusterStatus, Effect>;
+pub type Planned = Plan<MiniClusterStatus, Effect>;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -34,7 +34,7 @@ pub fn empty() -> World {
     World::empty(Certificate::new([7; 32], "flux-sample-0"))
 }
 
-fn planned(minicluster: &MiniCluster, world: &World) -> Planned {
+pub fn planned(minicluster: &MiniCluster, world: &World) -> Planned {
     plan(minicluster, world, &Settings::default(), at(1000))
 }
 
@@ -48,7 +48,7 @@ fn made(minicluster: &MiniCluster, status: Value) -> Job {
 }
 
 /// A world in which the Job of this MiniCluster stands.
-fn standing(minicluster: &MiniCluster, status: Value) -> World {
+pub fn standing(minicluster: &MiniCluster, status: Value) -> World {
     World { job: Some(made(minicluster, status)), is_certificate_stored: true, ..empty() }
 }
 
@@ -59,7 +59,7 @@ fn known(mut minicluster: MiniCluster, maximum_size: i32) -> MiniCluster {
 }
 
 /// The same MiniCluster after the plan told its status.
-fn told(minicluster: &MiniCluster, plan: &Planned) -> MiniCluster {
+pub fn told(minicluster: &MiniCluster, plan: &Planned) -> MiniCluster {
     let mut told = minicluster.clone();
     let conditions = plan.conditions.iter().map(|verdict| Condition {
         type_: verdict.type_.into(),
@@ -84,7 +84,7 @@ fn said(plan: &Planned) -> String {
     plan.conditions.iter().find(|verdict| verdict.type_ == "Ready").unwrap().message.clone()
 }
 
-fn names(plan: &Planned) -> Vec<String> {
+pub fn names(plan: &Planned) -> Vec<String> {
     plan.children().map(|child| format!("{} {}", child.resource.kind, child.key.name)).collect()
 }
 
@@ -92,7 +92,7 @@ fn job(plan: &Planned) -> &Value {
     &plan.children().find(|child| child.resource.kind == "Job").unwrap().body
 }
 
-fn ended(type_: &str, reason: &str) -> Value {
+pub fn ended(type_: &str, reason: &str) -> Value {
     json!({"conditions": [{"type": type_, "status": "True", "reason": reason, "message": "so it is"}]})
 }
 
@@ -400,57 +400,4 @@ fn a_gang_can_be_asked_for_one_by_one_and_a_queue_goes_first() {
     assert!(suspends(&cluster, &on), "without Kueue its label means nothing");
     let world = World { kueue: Presence::Served, ..empty() };
     assert!(job(&plan(&cluster, &world, &on, at(0)))["spec"].get("suspend").is_none());
-}
-
-// === What is told, and when ===
-
-#[test]
-fn the_status_tells_what_became_of_the_work() {
-    let one = minicluster("size: 1");
-    let status = |status: Value, code: Option<i32>| {
-        let lead = Rank { pod: "a".into(), uid: "u".into(), index: "0".into(), label: None, exit_code: code };
-        planned(&one, &World { ranks: vec![lead], ..standing(&one, status) }).status.unwrap()
-    };
-    let running = status(json!({"ready": 1, "startTime": "2026-01-01T00:00:00Z"}), None);
-    assert_eq!((running.ready, running.exit_code, running.completion_time), (1, None, None));
-    assert!(running.start_time.is_some());
-    let mut well = ended("SuccessCriteriaMet", "");
-    well["conditions"][0]["lastTransitionTime"] = json!("2026-01-01T00:01:00Z");
-    let well = status(well, Some(0));
-    assert_eq!((well.ready, well.exit_code, well.completion_time.is_some()), (0, Some(0), true));
-    assert_eq!(status(ended("Failed", "PodFailurePolicy"), Some(3)).exit_code, Some(3));
-}
-
-#[test]
-fn an_exit_code_outlives_its_pod() {
-    let one = minicluster("size: 1");
-    let world = standing(&one, ended("Failed", "PodFailurePolicy"));
-    let lead = Rank { pod: "a".into(), uid: "u".into(), index: "0".into(), label: None, exit_code: Some(3) };
-    let seen = planned(&one, &World { ranks: vec![lead], ..standing(&one, ended("Failed", "PodFailurePolicy")) });
-    assert_eq!(planned(&told(&one, &seen), &world).status.unwrap().exit_code, Some(3));
-}
-
-#[test]
-fn work_that_is_done_is_not_done_again_when_its_job_is_gone() {
-    let one = minicluster("size: 1");
-    let over = told(&one, &planned(&one, &standing(&one, ended("Complete", ""))));
-    let plan = planned(&over, &empty());
-    assert!(!names(&plan).contains(&"Job flux-sample".to_owned()));
-    assert!(plan.status.is_none() && !plan.prune, "what it said stays");
-    let running = told(&one, &planned(&one, &standing(&one, json!({"ready": 1}))));
-    assert!(names(&planned(&running, &empty())).contains(&"Job flux-sample".to_owned()));
-}
-
-#[test]
-fn ends_are_told_at_once_and_small_steps_wait_for_larger_ones() {
-    let four = minicluster("size: 4");
-    let patience =
-        |cluster: &MiniCluster, status: Value| planned(cluster, &standing(cluster, status)).patience.as_secs();
-    assert_eq!(patience(&four, json!({})), 3, "a quick start needs no word of its own");
-    assert_eq!(patience(&four, json!({"ready": 4})), 1);
-    let starting = told(&four, &planned(&four, &standing(&four, json!({}))));
-    assert_eq!(patience(&starting, json!({"ready": 2})), 10);
-    assert_eq!(patience(&starting, json!({"ready": 4})), 1);
-    assert_eq!(patience(&starting, ended("Complete", "")), 0);
-    assert_eq!(patience(&starting, ended("Failed", "PodFailurePolicy")), 1, "the exit code may come");
 }
