@@ -111,9 +111,14 @@ pub fn yaml(all: &[impl Serialize]) -> Result<String> {
     all.iter().map(|one| Ok(format!("---\n{}", serde_saphyr::to_string(one)?))).collect()
 }
 
-/// A closed pipe (`bivouac crds | head`) is not an error.
 pub(crate) fn say(text: &str) -> Result<()> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
+    write(text.as_bytes())
+}
+
+/// Writes at once. A closed pipe (`bivouac crds | head`) is not an error.
+pub(crate) fn write(bytes: &[u8]) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
         other => Ok(other?),
     }

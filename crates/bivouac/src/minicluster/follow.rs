@@ -54,7 +54,9 @@ pub async fn to_the_end(place: &Place, name: &str, show: bool) -> Result<i32> {
             if let Some(sentence) = over.trouble {
                 eprintln!("{name}: {sentence}");
             }
-            return Ok(over.exit_code.or(told).unwrap_or(i32::from(over.failed)));
+            let code = over.exit_code.or(told).unwrap_or_default();
+            // A failure that was not the lead's, such as a deadline, is one all the same.
+            return Ok(if over.failed && code == 0 { 1 } else { code });
         }
     }
 }

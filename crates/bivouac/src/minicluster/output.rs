@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a container writes, copied to our own output until it ends.
 
-use std::{io::Write, time::Duration};
+use std::time::Duration;
 
 use anyhow::Result;
 use futures::{AsyncReadExt, io::AsyncBufRead};
@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use kube::api::LogParams;
 
 use super::access::Place;
+use crate::print;
 
 /// A stream may break off, by a node or a server that restarts. Then it is opened again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -57,9 +58,7 @@ async fn copy(stream: impl AsyncBufRead, known: usize) -> Result<usize> {
         }
         let fresh = buffer.get(known.saturating_sub(seen).min(read)..read).unwrap_or_default();
         seen += read;
-        let mut out = std::io::stdout().lock();
-        out.write_all(fresh)?;
-        out.flush()?;
+        print::write(fresh)?;
     }
 }
 

@@ -89,6 +89,10 @@ fn a_cluster_can_be_left_alone_and_found_again() {
     assert!(words.iter().all(|word| attach.out.contains(*word)), "{}{}", attach.out, attach.err);
     user.minicluster(&["attach", name]).fails(&["a shell needs a terminal", "kubectl exec"]);
 
+    // Connecting takes longer than ending, so nobody is left to read.
+    let piped = format!("bivouac minicluster logs {name} --kubeconfig {} | true", user.data("kubeconfig").display());
+    assert_eq!(user.shell(&piped).err, "", "a closed pipe is no trouble");
+
     // Ctrl-C, once the output is there.
     let kubeconfig = user.data("kubeconfig");
     let script: Vec<String> = SCRIPT.iter().chain(&long).map(|word| format!("'{word}'")).collect();
