@@ -26,7 +26,7 @@ pub fn of(minicluster: &MiniCluster) -> Vec<String> {
 
 fn sizes(minicluster: &MiniCluster, faults: &mut Vec<String>) {
     let spec = &minicluster.spec;
-    let is_new = minicluster.status.as_ref().is_none_or(|status| status.maximum_size == 0);
+    let is_new = minicluster.status.as_ref().is_none_or(|status| status.maximum_size < 1);
     let mut fault = |wrong: bool, text: &str| faults.extend(wrong.then(|| text.to_owned()));
     fault(spec.size < 1 && is_new, "size must be at least 1: the lead broker needs a pod");
     fault(is_new && spec.max_size != 0 && spec.max_size < spec.size, "maxSize must not be below size");

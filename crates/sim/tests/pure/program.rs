@@ -17,7 +17,7 @@ fn the_seed_decides_the_transcript() {
     let hash = |seed| {
         let (last, code) = play(&["tenancy/one-workspace", "--seed", seed]);
         assert_eq!(code, Some(0), "{last}");
-        last["Done"]["transcript_hash"].as_str().unwrap().to_owned()
+        last["done"]["transcript_hash"].as_str().unwrap().to_owned()
     };
     assert_eq!(hash("5"), hash("5"));
     assert_ne!(hash("5"), hash("6"));
