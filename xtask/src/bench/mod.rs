@@ -2,6 +2,9 @@
 //! `cargo xtask bench`: measurements, for people and for programs. See bench/README.md.
 
 mod apiserver;
+mod audit;
+mod minicluster;
+mod operator;
 mod report;
 mod tenancy;
 
@@ -34,7 +37,7 @@ pub struct Bench {
 
 /// Every bench. A new one is a file in this folder with a `pub const BENCH: Bench`, a `mod` line above, an entry here
 /// and its keys in bench/README.md.
-const ALL: &[Bench] = &[apiserver::BENCH, tenancy::BENCH];
+const ALL: &[Bench] = &[apiserver::BENCH, minicluster::BENCH, tenancy::BENCH];
 
 pub fn run(options: &Options) -> Result<ExitCode> {
     let Some(name) = &options.name else {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Three hundred Workspaces, against the floor of a bare client that writes the same objects.
 
-mod audit;
 mod floor;
 mod load;
-mod operator;
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use bivouac_testenv::{Options, TestCluster};
 
-use super::{Bench, Report};
-use operator::Operator;
+use super::{
+    Bench, Report, audit,
+    operator::{self, Operator},
+};
 
 const WORKSPACES: usize = 300;
 const ROUNDS: usize = 3;
@@ -94,7 +94,7 @@ fn report(floors: &[f64], runs: &[Run], steady_seconds: u64) -> Result<Report> {
     let floor = best(&mut floors.iter().copied());
     let seconds = best(&mut runs.iter().map(|run| run.seconds));
     let first = runs.first().context("no run")?;
-    ensure!(first.requests.writes > 0, "the audit log shows no write of the operator");
+    ensure!(first.requests.writes() > 0, "the audit log shows no write of the operator");
     let per_object = |count: usize| count as f64 / WORKSPACES as f64;
     let per_minute = |count: usize| count as f64 * 60.0 / steady_seconds.max(1) as f64;
     let rss = runs.iter().map(|run| run.rss_mb).fold(0.0, f64::max);
@@ -105,28 +105,28 @@ fn report(floors: &[f64], runs: &[Run], steady_seconds: u64) -> Result<Report> {
     report.add("seconds", seconds, "s", format!("best of {}", list(runs.iter().map(|run| run.seconds).collect())));
     report.add("floor_seconds", floor, "s", format!("best of {}", list(floors.to_vec())));
     report.add("ratio", seconds / floor, "x", "the bar is 1.5, the goal 1.3");
-    report.add("writes_per_object", per_object(first.requests.writes), "", "6 children, 1 status, 1 event");
+    report.add("writes_per_object", per_object(first.requests.writes()), "", "6 children, 1 status, 1 event");
     report.add(
         "reads_per_object",
-        per_object(first.requests.reads),
+        per_object(first.requests.reads()),
         "",
         format!("all requests of the original: {ORIGINAL_REQUESTS}"),
     );
     report.add(
         "steady_writes_per_minute",
-        per_minute(first.steady.writes),
+        per_minute(first.steady.writes()),
         "",
         format!("over {steady_seconds} s; the bar is 0"),
     );
     report.add(
         "steady_reads_per_minute",
-        per_minute(first.steady.reads),
+        per_minute(first.steady.reads()),
         "",
         "one discovery in ten minutes is allowed",
     );
     report.add(
         "restart_writes",
-        first.restart.writes as f64,
+        first.restart.writes() as f64,
         "",
         "by a second start over the settled world; the bar is 0",
     );

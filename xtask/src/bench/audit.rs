@@ -1,22 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the API server's audit log says about the operator.
 
-use std::{path::Path, time::Duration};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use anyhow::{Result, bail};
 use serde::Deserialize;
 
-/// Requests of the operator, without its Lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Requests {
-    pub writes: usize,
-    /// Gets and lists; a watch is a connection, not a request.
-    pub reads: usize,
-}
+/// Requests of the operator by verb, without its Lease. A watch is a connection, not a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requests(pub BTreeMap<String, usize>);
 
 impl Requests {
-    pub fn since(&self, before: &Requests) -> Requests {
-        Requests { writes: self.writes - before.writes, reads: self.reads - before.reads }
+    pub fn since(&self, before: &Self) -> Self {
+        let more = |(verb, count): (&String, &usize)| (verb.clone(), count - before.0.get(verb).unwrap_or(&0));
+        Self(self.0.iter().map(more).collect())
+    }
+
+    pub fn all(&self) -> usize {
+        self.0.values().sum()
+    }
+
+    /// Gets and lists.
+    pub fn reads(&self) -> usize {
+        ["get", "list"].iter().filter_map(|verb| self.0.get(*verb)).sum()
+    }
+
+    pub fn writes(&self) -> usize {
+        self.all() - self.reads()
     }
 }
 
@@ -31,7 +41,7 @@ struct Entry {
 }
 
 pub fn count(log: &Path) -> Result<Requests> {
-    let mut requests = Requests { writes: 0, reads: 0 };
+    let mut requests = Requests::default();
     for line in std::fs::read_to_string(log)?.lines() {
         // The last line may be half written.
         let Ok(entry) = serde_json::from_str::<Entry>(line) else { continue };
@@ -39,10 +49,8 @@ pub fn count(log: &Path) -> Result<Requests> {
         if !ours || entry.stage != "ResponseComplete" || entry.uri.contains("/leases") {
             continue;
         }
-        match entry.verb.as_str() {
-            "watch" => {}
-            "get" | "list" => requests.reads += 1,
-            _ => requests.writes += 1,
+        if entry.verb != "watch" {
+            *requests.0.entry(entry.verb).or_default() += 1;
         }
     }
     Ok(requests)

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The MiniClusters of the measurement, and what is to be seen of them.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, bail};
+use bivouac_api::flux::MiniCluster;
+use bivouac_runtime::client;
+use bivouac_testenv::TestCluster;
+use futures::{Stream, StreamExt, TryStreamExt};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
+use kube::{
+    Api, Client, ResourceExt,
+    api::{ListParams, PostParams},
+    runtime::{WatchStreamExt, watcher},
+};
+use serde_json::json;
+
+const PATIENCE: Duration = Duration::from_secs(300);
+const CREATORS: usize = 8;
+const NODES: usize = 50;
+/// Objects of the floor, and requests in flight.
+const FLOOR: usize = 2_000;
+const IN_FLIGHT: usize = 32;
+const NAMESPACE: &str = "default";
+const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
+
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    pub clusters: usize,
+    pub size: usize,
+}
+
+/// Pods that carried `job-index`, and whether it was theirs.
+#[derive(Debug, Default)]
+pub struct Labels {
+    pub right: usize,
+    pub wrong: usize,
+}
+
+fn minicluster(number: usize, size: usize) -> Result<MiniCluster> {
+    Ok(serde_json::from_value(json!({
+        "apiVersion": "flux-framework.org/v1alpha2", "kind": "MiniCluster",
+        "metadata": {"name": format!("mc-{number:03}"), "namespace": NAMESPACE},
+        "spec": {
+            "logging": {"quiet": true}, "size": size,
+            "containers": [{"image": "ubuntu:noble", "command": "sleep 1"}],
+        },
+    }))?)
+}
+
+/// A fresh CRD answers with 503 or 404 for a moment; that is not what is measured.
+pub async fn wait_until_served(client: &Client) -> Result<()> {
+    let api = Api::<MiniCluster>::all(client.clone());
+    let until = Instant::now() + PATIENCE;
+    while let Err(error) = api.list(&ListParams::default()).await {
+        if Instant::now() > until {
+            bail!("MiniClusters are not served: {error}");
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    // The watch cache of a new kind warms up.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    Ok(())
+}
+
+/// Nodes that KWOK plays.
+pub async fn nodes(client: &Client) -> Result<()> {
+    let node = |number: usize| -> Result<Node> {
+        let room = json!({"cpu": "64", "memory": "256Gi", "pods": "110"});
+        Ok(serde_json::from_value(json!({
+            "metadata": {"name": format!("kwok-{number:02}"), "annotations": {"kwok.x-k8s.io/node": "fake"}},
+            "status": {"capacity": room, "allocatable": room},
+        }))?)
+    };
+    let api = Api::<Node>::all(client.clone());
+    for number in 0..NODES {
+        api.create(&PostParams::default(), &node(number)?).await?;
+    }
+    Ok(())
+}
+
+/// How many ConfigMaps of a kilobyte a bare client creates in a second.
+pub async fn floor(cluster: &TestCluster) -> Result<f64> {
+    let client = client::connect(client::config(Some(cluster.kubeconfig())).await?, "bivouac-floor")?;
+    // The connection is made before the clock starts.
+    client.apiserver_version().await?;
+    let api = Api::<ConfigMap>::namespaced(client, "kube-public");
+    let data = BTreeMap::from([("text".to_owned(), "x".repeat(1_000))]);
+    let create = |number: usize| {
+        let (api, data) = (api.clone(), data.clone());
+        async move {
+            let metadata = kube::core::ObjectMeta { name: Some(format!("floor-{number}")), ..Default::default() };
+            api.create(&PostParams::default(), &ConfigMap { metadata, data: Some(data), ..ConfigMap::default() }).await
+        }
+    };
+    let started = Instant::now();
+    let all = futures::stream::iter((0..FLOOR).map(create)).buffer_unordered(IN_FLIGHT);
+    all.try_for_each(|_| futures::future::ok(())).await?;
+    Ok(FLOOR as f64 / started.elapsed().as_secs_f64())
+}
+
+pub async fn create(client: &Client, shape: Shape) -> Result<()> {
+    let api = Api::<MiniCluster>::namespaced(client.clone(), NAMESPACE);
+    let create = |number| {
+        let api = api.clone();
+        async move { anyhow::Ok(api.create(&PostParams::default(), &minicluster(number, shape.size)?).await?) }
+    };
+    let all = futures::stream::iter((0..shape.clusters).map(create)).buffered(CREATORS);
+    all.try_for_each(|_| futures::future::ok(())).await
+}
+
+/// Counts by a watch, so that looking costs the server nothing.
+fn watched<K>(client: &Client) -> impl Stream<Item = Result<K, watcher::Error>> + Unpin
+where
+    K: kube::Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>
+        + Clone
+        + std::fmt::Debug
+        + serde::de::DeserializeOwned
+        + Send
+        + 'static,
+{
+    let api = Api::<K>::namespaced(client.clone(), NAMESPACE);
+    Box::pin(watcher(api, watcher::Config::default()).applied_objects())
+}
+
+pub async fn pods_exist(client: &Client, shape: Shape) -> Result<()> {
+    let mut pods = watched::<Pod>(client);
+    let (mut seen, wanted) = (std::collections::BTreeSet::new(), shape.clusters * shape.size);
+    let watch = async {
+        while seen.len() < wanted {
+            let Some(pod) = pods.try_next().await? else { bail!("the watch ended") };
+            seen.insert(pod.uid());
+        }
+        Ok(())
+    };
+    let outcome = tokio::time::timeout(PATIENCE, watch).await;
+    outcome.unwrap_or_else(|_| bail!("{} of {wanted} pods exist after {} s", seen.len(), PATIENCE.as_secs()))
+}
+
+pub async fn all_finished(client: &Client, shape: Shape) -> Result<()> {
+    let mut all = watched::<MiniCluster>(client);
+    let mut done = std::collections::BTreeSet::new();
+    let watch = async {
+        while done.len() < shape.clusters {
+            let Some(minicluster) = all.try_next().await? else { bail!("the watch ended") };
+            let status = minicluster.status.clone().unwrap_or_default();
+            if status.conditions.iter().any(|one| one.type_ == "JobFinished" && one.status == "True") {
+                done.insert(minicluster.name_any());
+            }
+        }
+        Ok(())
+    };
+    let outcome = tokio::time::timeout(PATIENCE, watch).await;
+    outcome.unwrap_or_else(|_| bail!("{} of {} finished after {} s", done.len(), shape.clusters, PATIENCE.as_secs()))
+}
+
+/// Compares every `job-index` that ever appears with the pod's own index, until all MiniClusters are finished.
+pub async fn labels(client: Client, shape: Shape) -> Result<Labels> {
+    let mut pods = watched::<Pod>(&client);
+    let mut seen = BTreeMap::new();
+    let watch = async {
+        while let Some(pod) = pods.try_next().await? {
+            let Some(label) = pod.labels().get("job-index") else { continue };
+            let own = pod.annotations().get(COMPLETION_INDEX).or_else(|| pod.labels().get(COMPLETION_INDEX));
+            seen.insert(pod.uid(), own == Some(label));
+        }
+        anyhow::Ok(())
+    };
+    tokio::select! {
+        ended = watch => ended?,
+        finished = all_finished(&client, shape) => finished?,
+    }
+    let right = seen.values().filter(|right| **right).count();
+    Ok(Labels { right, wrong: seen.len() - right })
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A hundred MiniClusters of size 4, and one of size 1,000, with the real controller-manager, scheduler and KWOK.
+
+mod load;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use bivouac_testenv::{Options, TestCluster};
+
+use super::{
+    Bench, Report, audit,
+    operator::{self, Operator},
+};
+use load::Shape;
+
+const ROUNDS: usize = 3;
+const MANY: Shape = Shape { clusters: 100, size: 4 };
+const LARGE: Shape = Shape { clusters: 1, size: 1_000 };
+/// The Go operator's figures for the same load on a machine of two cores, and what its API server could create there.
+const ORIGINAL_PODS_SECONDS: f64 = 13.9;
+const ORIGINAL_CREATES_PER_S: f64 = 2_060.0;
+const ORIGINAL_REQUESTS: f64 = 14.3;
+const ORIGINAL_RSS_MB: f64 = 58.0;
+/// What the Go operator makes for each: a ConfigMap, a Service and a Job.
+const ORIGINAL_CHILDREN: usize = 3;
+/// ConfigMap, Secret, Service and Job.
+const CHILDREN: usize = 4;
+
+pub const BENCH: Bench =
+    Bench { name: "minicluster", about: "run 100 MiniClusters of size 4, and one of size 1,000", run };
+
+#[derive(Debug, clap::Parser)]
+struct Arguments {
+    /// How long to watch the settled operator
+    #[arg(long, default_value_t = 120)]
+    steady_seconds: u64,
+}
+
+/// What one run of the operator showed.
+struct Run {
+    creates_per_s: f64,
+    pods_seconds: f64,
+    done_seconds: f64,
+    requests: audit::Requests,
+    steady: audit::Requests,
+    restart: audit::Requests,
+    rss_mb: f64,
+    labels: load::Labels,
+}
+
+#[tokio::main]
+async fn run(arguments: &[String]) -> Result<Report> {
+    let arguments: Arguments = clap::Parser::parse_from(std::iter::once(&"minicluster".to_owned()).chain(arguments));
+    let binary = operator::build()?;
+    let mut runs = Vec::new();
+    for round in 1..=ROUNDS {
+        // The long watch is needed once.
+        let steady = if round == 1 { Duration::from_secs(arguments.steady_seconds) } else { Duration::ZERO };
+        let run = measure(&binary, MANY, steady).await?;
+        eprintln!(
+            "round {round}: {:.0} creates/s, pods {:.2} s, done {:.2} s, {:.1} requests each, {:.1} MB",
+            run.creates_per_s,
+            run.pods_seconds,
+            run.done_seconds,
+            run.requests.all() as f64 / MANY.clusters as f64,
+            run.rss_mb
+        );
+        runs.push(run);
+    }
+    let large = measure(&binary, LARGE, Duration::ZERO).await?;
+    report(&runs, &large, arguments.steady_seconds)
+}
+
+async fn measure(binary: &std::path::Path, shape: Shape, steady: Duration) -> Result<Run> {
+    let cluster = TestCluster::start(Options { audit: true, ..Options::default() }).await?;
+    cluster.install_crds(&bivouac_api::crds()).await?;
+    let client = cluster.client();
+    load::wait_until_served(&client).await?;
+    load::nodes(&client).await?;
+    let creates_per_s = load::floor(&cluster).await?;
+    let log = cluster.audit_log().context("the cluster keeps no audit log")?;
+    let operator = Operator::start(binary, cluster.kubeconfig(), "first").await?;
+    let before = audit::count(log)?;
+    let started = Instant::now();
+    let labels = tokio::spawn(load::labels(client.clone(), shape));
+    load::create(&client, shape).await?;
+    load::pods_exist(&client, shape).await?;
+    let pods_seconds = started.elapsed().as_secs_f64();
+    load::all_finished(&client, shape).await?;
+    let done_seconds = started.elapsed().as_secs_f64();
+    let settled = audit::settled(log).await?;
+    let rss_mb = operator.rss_mb()?;
+    tokio::time::sleep(steady).await;
+    let later = audit::count(log)?;
+    drop(operator);
+    let again = Operator::start(binary, cluster.kubeconfig(), "second").await?;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let restarted = audit::count(log)?;
+    drop(again);
+    Ok(Run {
+        creates_per_s,
+        pods_seconds,
+        done_seconds,
+        requests: settled.since(&before),
+        steady: later.since(&settled),
+        restart: restarted.since(&later),
+        rss_mb,
+        labels: labels.await??,
+    })
+}
+
+/// How long a bare client would need for as many objects.
+fn floor(shape: Shape, children: usize, creates_per_s: f64) -> f64 {
+    (shape.clusters * (1 + children + shape.size)) as f64 / creates_per_s
+}
+
+fn report(runs: &[Run], large: &Run, steady_seconds: u64) -> Result<Report> {
+    let ratio = |run: &Run, shape| run.pods_seconds / floor(shape, CHILDREN, run.creates_per_s);
+    let best = runs.iter().min_by(|one, other| ratio(one, MANY).total_cmp(&ratio(other, MANY))).context("no run")?;
+    let first = runs.first().context("no run")?;
+    ensure!(first.requests.writes() > 0, "the audit log shows no write of the operator");
+    ensure!(runs.iter().all(|run| run.labels.wrong == 0), "a pod has the job-index of another");
+    let theirs = ORIGINAL_PODS_SECONDS / floor(MANY, ORIGINAL_CHILDREN, ORIGINAL_CREATES_PER_S);
+    let each = |count: usize| count as f64 / MANY.clusters as f64;
+    let per_minute = |count: usize| count as f64 * 60.0 / steady_seconds.max(1) as f64;
+    let rss = runs.iter().map(|run| run.rss_mb).fold(0.0, f64::max);
+    let verbs: Vec<_> = first.requests.0.iter().map(|(verb, count)| format!("{:.2} {verb}", each(*count))).collect();
+
+    let mut report = Report::default();
+    report.add("objects", MANY.clusters as f64, "", "MiniClusters of size 4, created by 8 requests at a time");
+    report.add("pods_seconds", best.pods_seconds, "s", format!("until all pods exist; best of {ROUNDS}"));
+    report.add("seconds", best.done_seconds, "s", "until all are finished; KWOK runs a pod for a second");
+    report.add(
+        "floor_seconds",
+        floor(MANY, CHILDREN, best.creates_per_s),
+        "s",
+        format!("as many objects at {:.0} creates/s, 32 in flight", best.creates_per_s),
+    );
+    report.add("ratio", ratio(best, MANY), "x", "pods_seconds / floor_seconds");
+    report.add("original_ratio", theirs, "x", "the same of the original");
+    report.add("times_faster", theirs / ratio(best, MANY), "x", "the bar is 3");
+    report.add(
+        "requests_per_object",
+        each(first.requests.all()),
+        "",
+        format!("{}; the bar is 9, the original's {ORIGINAL_REQUESTS}", verbs.join(", ")),
+    );
+    report.add("writes_per_object", each(first.requests.writes()), "", "events included");
+    report.add("reads_per_object", each(first.requests.reads()), "", "");
+    report.add("steady_writes_per_minute", per_minute(first.steady.writes()), "", "the bar is 0");
+    report.add(
+        "steady_reads_per_minute",
+        per_minute(first.steady.reads()),
+        "",
+        "one discovery in ten minutes is allowed",
+    );
+    report.add("restart_writes", first.restart.writes() as f64, "", "the bar is 0");
+    report.add("rss_mb", rss, "MB", format!("the bar is half the original's: {}", ORIGINAL_RSS_MB / 2.0));
+    report.add(
+        "labels_right",
+        first.labels.right as f64,
+        "",
+        "pods with job-index, all equal to their completion index",
+    );
+    report.add("large.pods_seconds", large.pods_seconds, "s", "one MiniCluster of size 1,000");
+    report.add("large.ratio", ratio(large, LARGE), "x", "against its floor");
+    report.add("large.requests", large.requests.all() as f64, "", "");
+    report.add("large.rss_mb", large.rss_mb, "MB", "");
+    Ok(report)
+}
