@@ -3,8 +3,8 @@
 
 use bivouac_api::tenant::Workspace;
 use bivouac_testenv::TestCluster;
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{LimitRange, Namespace, Pod, ResourceQuota, Secret};
+use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
+use k8s_openapi::api::core::v1::{LimitRange, Namespace, Pod, ResourceQuota};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::rbac::v1::RoleBinding;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -91,8 +91,8 @@ async fn the_charts_rights_are_enough_and_uninstalling_keeps_everything() {
 
     assert_eq!(refusals(&cluster), Vec::<String>::new());
     // Not too much either; and refusals do show.
-    let secrets = Api::<Secret>::all(account.client.clone()).list(&ListParams::default()).await;
-    assert!(secrets.is_err_and(|error| error.to_string().contains("cannot list resource \"secrets\"")));
+    let sets = Api::<StatefulSet>::all(account.client.clone()).list(&ListParams::default()).await;
+    assert!(sets.is_err_and(|error| error.to_string().contains("cannot list resource \"statefulsets\"")));
     eventually("the refusal is in the audit log", 10, async || (refusals(&cluster).len() == 1).then_some(())).await;
     let log = operator.log().to_lowercase();
     assert!(!log.contains("403") && !log.contains("forbidden"), "{log}");
