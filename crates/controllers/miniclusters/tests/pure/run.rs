@@ -54,15 +54,15 @@ job) exit "${WAIT_CODE:-0}" ;;
 esac
 "#;
 
-struct Pod {
-    folder: TempDir,
-    script: String,
+pub struct Pod {
+    pub folder: TempDir,
+    pub script: String,
     sidecars: Vec<String>,
 }
 
 impl Pod {
     /// A pod whose image has Flux.
-    fn new(yaml: &str) -> Self {
+    pub fn new(yaml: &str) -> Self {
         Self::made(yaml, true)
     }
 
@@ -96,20 +96,19 @@ impl Pod {
         pod
     }
 
-    fn bash(&self, script: &str, host: &str, env: &[(&str, &str)]) -> Child {
+    pub fn command(&self, script: &str, host: &str) -> Command {
         let file = self.folder.path().join("script.sh");
         fs::write(&file, script).unwrap();
         let path = format!("{}:{}", self.folder.path().join("bin").display(), std::env::var("PATH").unwrap());
-        Command::new("bash")
-            .arg(file)
-            .current_dir(&self.folder)
-            .envs([("HOSTNAME", host), ("PATH", &path), ("NOTES", &self.path("notes"))])
-            .envs(env.iter().copied())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+        let mut bash = Command::new("bash");
+        bash.arg(file).current_dir(&self.folder).stdin(Stdio::null());
+        bash.envs([("HOSTNAME", host), ("PATH", &path), ("NOTES", &self.path("notes"))]);
+        bash
+    }
+
+    fn bash(&self, script: &str, host: &str, env: &[(&str, &str)]) -> Child {
+        let mut bash = self.command(script, host);
+        bash.envs(env.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     fn lead(&self, env: &[(&str, &str)]) -> Output {
@@ -124,7 +123,7 @@ impl Pod {
         self.folder.path().join(name).display().to_string()
     }
 
-    fn read(&self, name: &str) -> String {
+    pub fn read(&self, name: &str) -> String {
         fs::read_to_string(self.folder.path().join(name)).unwrap_or_default()
     }
 }
@@ -330,7 +329,7 @@ fn workers_start_again_soon_and_leave_the_verdict_to_the_lead() {
 }
 
 /// Until something is true, but not for ever.
-fn until(what: impl Fn() -> bool) {
+pub fn until(what: impl Fn() -> bool) {
     let begin = Instant::now();
     while !what() {
         assert!(begin.elapsed() < Duration::from_secs(20), "it never came");
