@@ -16,10 +16,6 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Parser;
 
-// As in `bivouac`, so that the embedded API server is measured as people have it.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Everything CI and people run
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", max_term_width = 100)]

@@ -9,10 +9,6 @@ use bivouac::{
 };
 use clap::Parser;
 
-// The embedded API server of `bivouac up` lives on small allocations, and the static program has no other good allocator.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let began = Instant::now();
     let cli = Cli::parse();

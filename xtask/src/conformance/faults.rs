@@ -20,8 +20,8 @@ struct Suite<'a> {
     declared: &'a [Declared],
 }
 
-/// How many faults no case notices.
-pub async fn run(cases: &[&Case], real: &[Transcript], declared: &[Declared]) -> Result<usize> {
+/// The faults that no case notices.
+pub async fn run(cases: &[&Case], real: &[Transcript], declared: &[Declared]) -> Result<Vec<String>> {
     let wanted = real.iter().map(|transcript| (transcript.id.clone(), transcript)).collect();
     let suite = Suite { wanted, declared };
     let start = Instant::now();
@@ -36,14 +36,16 @@ pub async fn run(cases: &[&Case], real: &[Transcript], declared: &[Declared]) ->
         start.elapsed().as_secs_f64()
     );
     let start = Instant::now();
-    let mut unnoticed = 0;
+    let mut unnoticed = Vec::new();
     for fault in Fault::ALL {
         let noticed = suite.notice(*fault, &sound).await?;
-        unnoticed += usize::from(noticed.is_none());
+        if noticed.is_none() {
+            unnoticed.push(format!("fault {fault:?} not noticed"));
+        }
         println!("{fault:?} ({}): {}", fault.text(), noticed.as_deref().unwrap_or("NOT NOTICED"));
     }
     let count = Fault::ALL.len();
-    println!("{} of {count} faults noticed, in {:.1} s", count - unnoticed, start.elapsed().as_secs_f64());
+    println!("{} of {count} faults noticed, in {:.1} s", count - unnoticed.len(), start.elapsed().as_secs_f64());
     Ok(unnoticed)
 }
 

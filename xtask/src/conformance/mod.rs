@@ -71,74 +71,81 @@ pub fn run(options: &Options) -> Result<ExitCode> {
     }
     let start = Instant::now();
     let runtime = tokio::runtime::Runtime::new()?;
-    let real = runtime.block_on(play_real(&cases))?;
+    let mut real = runtime.block_on(play_real(&cases))?;
     println!("{} cases on the real server in {:.1} s", cases.len(), start.elapsed().as_secs_f64());
     if options.show.is_some() {
         real.iter().for_each(show);
     }
-    let wrong = surprises(&real);
     if options.faults {
         let unnoticed = runtime.block_on(faults::run(&cases, &real, &declared))?;
-        return Ok(if unnoticed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        return Ok(if unnoticed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let mut report = if options.real_only || options.show.is_some() {
         Report { cases: cases.len(), declared: declared.len(), ..Report::default() }
     } else if options.real_twice {
         compare(&real, &runtime.block_on(play_real(&cases))?, &[])
     } else {
-        runtime.block_on(beside(&cases, &real, &declared))?
+        runtime.block_on(beside(&cases, &mut real, &declared))?
     };
     report.texts.iter().for_each(|text| println!("\n{text}"));
     report.sequences = options.sequences();
-    report.undeclared += runtime.block_on(random::run(report.sequences, options.seed, &declared))?;
-    Ok(if finish(&report, options)? && wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    report.undeclared += runtime.block_on(random::run(report.sequences, options.seed, &declared))?.len();
+    let wrong = surprises(&real);
+    Ok(if finish(&report, options)? && wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// What CI runs: every case, every fault, and the usual number of random sequences. What the real server itself did not
-/// do as a case says, and faults that nobody noticed, count as differences.
-pub fn everything() -> Result<Report> {
+/// do as a case says, and faults that nobody noticed, count as differences. The second part names what is wrong.
+pub fn everything() -> Result<(Report, Vec<String>)> {
     let folder = repo::root().join(FOLDER);
     let cases = load(&folder.join("cases"))?;
     let cases: Vec<&Case> = cases.iter().collect();
     let declared = Declared::load(&folder.join("declared.yaml"))?;
     let runtime = tokio::runtime::Runtime::new()?;
-    let real = runtime.block_on(play_real(&cases))?;
-    let mut report = runtime.block_on(beside(&cases, &real, &declared))?;
+    let mut real = runtime.block_on(play_real(&cases))?;
+    let mut report = runtime.block_on(beside(&cases, &mut real, &declared))?;
     report.texts.iter().for_each(|text| println!("\n{text}"));
     report.sequences = SEQUENCES;
-    report.undeclared += surprises(&real);
-    report.undeclared += runtime.block_on(faults::run(&cases, &real, &declared))?;
-    report.undeclared += runtime.block_on(random::run(SEQUENCES, 1, &declared))?;
+    let mut wrong = std::mem::take(&mut report.different);
+    wrong.extend(surprises(&real));
+    wrong.extend(runtime.block_on(faults::run(&cases, &real, &declared))?);
+    wrong.extend(runtime.block_on(random::run(SEQUENCES, 1, &declared))?);
+    report.undeclared = wrong.len();
     let Report { cases, declared, undeclared, sequences, .. } = &report;
     println!("{cases} cases, {sequences} sequences, {declared} declared differences, {undeclared} undeclared");
-    Ok(report)
+    Ok((report, wrong))
 }
 
-/// Plays the cases on the embedded server and compares. What differs is played once more on both: the real server
-/// publishes definitions and rights with a delay, and a difference that goes away was that.
-async fn beside(cases: &[&Case], real: &[Transcript], declared: &[Declared]) -> Result<Report> {
+/// Plays the cases on the embedded server and compares. What differs, or surprised on the real server, is played once
+/// more on both: the real server publishes definitions and rights with a delay, and what goes away was that. `real` then
+/// holds the second play.
+async fn beside(cases: &[&Case], real: &mut [Transcript], declared: &[Declared]) -> Result<Report> {
     let start = Instant::now();
-    let ours = play_ours(cases).await?;
+    let mut ours = play_ours(cases).await?;
     println!("{} cases on the embedded server in {:.1} s", cases.len(), start.elapsed().as_secs_f64());
-    let differs = |real: &Transcript, ours: &Transcript| {
-        compare(std::slice::from_ref(real), std::slice::from_ref(ours), declared).undeclared > 0
-    };
-    let pairs = real.iter().zip(&ours).zip(cases);
-    let again: Vec<&Case> = pairs.filter(|((real, ours), _)| differs(real, ours)).map(|(_, case)| *case).collect();
-    let mut report = compare(real, &ours, declared);
+    let mut suspects = compare(real, &ours, declared).different;
+    suspects.extend(real.iter().filter(|one| one.surprised()).map(|one| one.id.clone()));
+    let again: Vec<&Case> = cases.iter().copied().filter(|case| suspects.contains(&case.id())).collect();
     if !again.is_empty() && again.len() <= AT_ONCE {
-        let (real, ours) = (play_real(&again).await?, play_ours(&again).await?);
-        let second = compare(&real, &ours, declared);
-        let gone = again.len() - second.undeclared;
-        println!("{} cases differed and were played again; {gone} of them did not differ any more", again.len());
-        report = Report { cases: report.cases, ..second };
+        println!("played again: {}", again.iter().map(|case| case.id()).collect::<Vec<_>>().join(", "));
+        replace(real, play_real(&again).await?);
+        replace(&mut ours, play_ours(&again).await?);
     }
-    Ok(report)
+    Ok(compare(real, &ours, declared))
+}
+
+/// Puts each second transcript in the place of the first one of its case.
+fn replace(transcripts: &mut [Transcript], second: Vec<Transcript>) {
+    for new in second {
+        if let Some(old) = transcripts.iter_mut().find(|old| old.id == new.id) {
+            *old = new;
+        }
+    }
 }
 
 fn only_sequences(options: &Options, declared: &[Declared]) -> Result<ExitCode> {
     let sequences = options.sequences();
-    let undeclared = tokio::runtime::Runtime::new()?.block_on(random::run(sequences, options.seed, declared))?;
+    let undeclared = tokio::runtime::Runtime::new()?.block_on(random::run(sequences, options.seed, declared))?.len();
     let report = Report { sequences, undeclared, declared: declared.len(), ..Report::default() };
     Ok(if finish(&report, options)? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -205,22 +212,19 @@ async fn play_ours(cases: &[&Case]) -> Result<Vec<Transcript>> {
 }
 
 /// A case that the real server does not follow tests nothing.
-fn surprises(transcripts: &[Transcript]) -> usize {
-    let mut count = 0;
+fn surprises(transcripts: &[Transcript]) -> Vec<String> {
     for transcript in transcripts {
-        let surprises = transcript.records.iter().enumerate();
-        let surprises =
-            surprises.filter_map(|(step, record)| Some((step + 1, &record.request, record.surprise.as_ref()?)));
-        for (step, request, surprise) in surprises {
-            println!("{} step {step}: {request}\n  {surprise}", transcript.id);
-            count += 1;
+        for (step, record) in transcript.records.iter().enumerate() {
+            if let Some(surprise) = &record.surprise {
+                println!("{} step {}: {}\n  {surprise}", transcript.id, step + 1, record.request);
+            }
         }
         if let Some(broken) = &transcript.broken {
             println!("{}: {broken}", transcript.id);
-            count += 1;
         }
     }
-    count
+    let surprised = transcripts.iter().filter(|one| one.surprised());
+    surprised.map(|one| format!("{} on the real server", one.id)).collect()
 }
 
 fn show(transcript: &Transcript) {

@@ -17,10 +17,10 @@ const SHOWN: usize = 25;
 
 const AT_ONCE: usize = 16;
 
-/// How many sequences differ. The first of them are made small and printed.
-pub async fn run(count: usize, seed: u64, declared: &[Declared]) -> Result<usize> {
+/// The sequences that differ. The first of them are made small and printed.
+pub async fn run(count: usize, seed: u64, declared: &[Declared]) -> Result<Vec<String>> {
     if count == 0 {
-        return Ok(0);
+        return Ok(Vec::new());
     }
     let grammar = Grammar::load()?;
     let cluster = TestCluster::start(super::quiet_cluster()).await?;
@@ -59,5 +59,5 @@ pub async fn run(count: usize, seed: u64, declared: &[Declared]) -> Result<usize
     for cases in kinds.iter().skip(SHOWN) {
         println!("# and {} like {}", cases.len(), cases.first().map_or("", |case| &case.name));
     }
-    Ok(different.len())
+    Ok(different.iter().map(|(case, _)| case.id()).collect())
 }

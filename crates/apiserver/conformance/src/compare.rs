@@ -33,6 +33,9 @@ pub struct Report {
     /// How many cases differ in another way.
     pub undeclared: usize,
     pub sequences: usize,
+    /// The cases that differ in another way.
+    #[serde(skip)]
+    pub different: Vec<String>,
     /// For people.
     #[serde(skip)]
     pub texts: Vec<String>,
@@ -56,9 +59,12 @@ pub fn compare(real: &[Transcript], ours: &[Transcript], declared: &[Declared]) 
     let mut report = Report { cases: real.len(), declared: declared.len(), ..Report::default() };
     for (real, ours) in real.iter().zip(ours) {
         let texts = differences(real, ours, declared);
-        report.undeclared += usize::from(!texts.is_empty());
+        if !texts.is_empty() {
+            report.different.push(real.id.clone());
+        }
         report.texts.extend(texts);
     }
+    report.undeclared = report.different.len();
     report
 }
 

@@ -48,6 +48,13 @@ pub struct Transcript {
     pub broken: Option<String>,
 }
 
+impl Transcript {
+    /// Whether the server did something else than the case says.
+    pub fn surprised(&self) -> bool {
+        self.broken.is_some() || self.records.iter().any(|record| record.surprise.is_some())
+    }
+}
+
 /// Plays all cases, some at once, and keeps their order.
 pub async fn play_all(client: &Client, cases: &[&Case], at_once: usize) -> Vec<Transcript> {
     futures::stream::iter(cases).map(|case| play(client, case)).buffered(at_once).collect().await

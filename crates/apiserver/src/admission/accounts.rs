@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Every pod runs as a service account of its namespace, and finds its token in a volume.
 
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Review, look};
+use super::Review;
 use crate::{
     call::Call,
     object::{Object, as_object, child_object, text},
@@ -16,6 +19,14 @@ const VOLUME: &str = "kube-api-access-";
 /// An hour and a little: kubelets ask for a new token before an hour is over.
 const LIFE: u32 = 3607;
 const MIRROR: &str = "kubernetes.io/config.mirror";
+
+/// What the pods of a service account inherit.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Account {
+    automount_service_account_token: Option<bool>,
+    image_pull_secrets: Option<Value>,
+}
 
 pub fn admit(call: &Call, review: &mut Review<'_>) -> Result<(), Status> {
     if !review.creates(call, "", "pods") {
@@ -34,17 +45,18 @@ pub fn admit(call: &Call, review: &mut Review<'_>) -> Result<(), Status> {
     };
     spec.insert("serviceAccountName".into(), name.as_str().into());
     spec.insert("serviceAccount".into(), name.as_str().into());
-    let Some(account) = look(&call.server, "", "serviceaccounts", &format!("{namespace}/{name}")) else {
+    let found = call.server.store.get(&Keyspace::new("", "serviceaccounts"), &format!("{namespace}/{name}"));
+    // Not read as a whole: every pod comes by here.
+    let Some(account) = found.and_then(|stored| serde_json::from_slice::<Account>(stored.body()).ok()) else {
         return Err(absent(call, review, &name));
     };
-    let flag = |map: Option<&Value>| map.and_then(Value::as_bool);
-    let of_account = flag(account.get("automountServiceAccountToken"));
-    if flag(spec.get("automountServiceAccountToken")).or(of_account).unwrap_or(true) {
+    let of_pod = spec.get("automountServiceAccountToken").and_then(Value::as_bool);
+    if of_pod.or(account.automount_service_account_token).unwrap_or(true) {
         mount(spec, &suffix);
     }
     let has_secrets = spec.get("imagePullSecrets").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
-    if let (false, Some(secrets)) = (has_secrets, account.get("imagePullSecrets")) {
-        spec.insert("imagePullSecrets".into(), secrets.clone());
+    if let (false, Some(secrets)) = (has_secrets, account.image_pull_secrets) {
+        spec.insert("imagePullSecrets".into(), secrets);
     }
     Ok(())
 }
@@ -117,12 +129,18 @@ fn mount(spec: &mut Map<String, Value>, suffix: &str) {
 }
 
 fn token_volume(name: &str) -> Value {
-    let namespace =
-        json!({ "path": "namespace", "fieldRef": { "apiVersion": "v1", "fieldPath": "metadata.namespace" } });
-    let sources = json!([
-        { "serviceAccountToken": { "expirationSeconds": LIFE, "path": "token" } },
-        { "configMap": { "name": "kube-root-ca.crt", "items": [{ "key": "ca.crt", "path": "ca.crt" }] } },
-        { "downwardAPI": { "items": [namespace] } },
-    ]);
-    json!({ "name": name, "projected": { "sources": sources, "defaultMode": 0o644 } })
+    /// Made once: every pod gets a copy.
+    static NAMELESS: LazyLock<Value> = LazyLock::new(|| {
+        let namespace =
+            json!({ "path": "namespace", "fieldRef": { "apiVersion": "v1", "fieldPath": "metadata.namespace" } });
+        let sources = json!([
+            { "serviceAccountToken": { "expirationSeconds": LIFE, "path": "token" } },
+            { "configMap": { "name": "kube-root-ca.crt", "items": [{ "key": "ca.crt", "path": "ca.crt" }] } },
+            { "downwardAPI": { "items": [namespace] } },
+        ]);
+        json!({ "projected": { "sources": sources, "defaultMode": 0o644 } })
+    });
+    let mut volume = NAMELESS.clone();
+    as_object(&mut volume).insert("name".into(), name.into());
+    volume
 }

@@ -26,7 +26,7 @@ impl fmt::Display for Path<'_> {
     }
 }
 
-/// `owner` is the Go struct that the value is a field of.
+/// `owner` is the whole name of the Go struct that the value is a field of.
 fn walk(value: &Value, schema: Schema<'_>, owner: &str, path: Path<'_>) -> Result<(), String> {
     if value.is_null() {
         return Ok(());
@@ -47,7 +47,7 @@ fn walk(value: &Value, schema: Schema<'_>, owner: &str, path: Path<'_>) -> Resul
             map.values().try_for_each(|value| walk(value, schema.at(*values), owner, path))
         }
         (Shape::Struct(of), Value::Object(map)) => {
-            let owner = short(schema.ty().name.as_deref().unwrap_or_default());
+            let owner = schema.ty().name.as_deref().unwrap_or_default();
             map.iter().try_for_each(|(key, value)| match of.fields.get(key.as_str()) {
                 Some(field) => walk(value, schema.at(field.of), owner, Path(Some((&path, key)))),
                 None => Ok(()),
@@ -59,7 +59,8 @@ fn walk(value: &Value, schema: Schema<'_>, owner: &str, path: Path<'_>) -> Resul
 
 /// Types that decode themselves: times and quantities, whose errors are their own.
 fn special(value: &Value, schema: Schema<'_>, owner: &str, path: Path<'_>) -> Option<Result<(), String>> {
-    let name = short(schema.ty().name.as_deref()?);
+    let name = schema.ty().name.as_deref()?;
+    let name = ["Time", "MicroTime", "Quantity"].into_iter().find(|known| is_named(name, known))?;
     match (name, value) {
         ("Time" | "MicroTime", Value::String(text)) => {
             let fits = text.is_empty() || text.parse::<jiff::Timestamp>().is_ok();
@@ -74,8 +75,7 @@ fn special(value: &Value, schema: Schema<'_>, owner: &str, path: Path<'_>) -> Op
         ("Time" | "MicroTime", other) => Some(Err(cannot(json_name(other), owner, path, "string"))),
         ("Quantity", Value::String(text)) => Some(quantity(text)),
         ("Quantity", Value::Number(_)) => Some(Ok(())),
-        ("Quantity", _) => Some(Err(QUANTITY.to_owned())),
-        _ => None,
+        _ => Some(Err(QUANTITY.to_owned())),
     }
 }
 
@@ -100,7 +100,7 @@ fn integer(
 }
 
 fn cannot(found: &str, owner: &str, path: Path<'_>, wanted: &str) -> String {
-    format!("json: cannot unmarshal {found} into Go struct field {owner}.{path} of type {wanted}")
+    format!("json: cannot unmarshal {found} into Go struct field {}.{path} of type {wanted}", short(owner))
 }
 
 /// What Go calls a JSON value.
@@ -132,6 +132,11 @@ fn type_name(schema: Schema<'_>) -> String {
         Shape::Struct(_) => "struct".into(),
         Shape::Any | Shape::IntOrString => "interface {}".into(),
     }
+}
+
+/// Whether the last part of a name is this. Every value comes by here, so nothing is searched for.
+fn is_named(name: &str, last: &str) -> bool {
+    name.strip_suffix(last).is_some_and(|before| before.ends_with('.'))
 }
 
 /// From `io.k8s.api.core.v1.Container` to `Container`.

@@ -93,7 +93,8 @@ fn pack<'a>(text: &mut String, pairs: impl IntoIterator<Item = (&'a str, &'a str
     for (name, value) in pairs {
         for word in [name, value] {
             // Writing to memory cannot fail.
-            let _ = write!(text, "{}:{word}", word.len());
+            let _ = write!(text, "{}:", word.len());
+            text.push_str(word);
         }
     }
 }

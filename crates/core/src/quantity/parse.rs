@@ -48,8 +48,17 @@ fn unit(suffix: &str) -> Option<Unit> {
     Some(Unit::Ten { power, format: Format::Exponent })
 }
 
+/// A whole number of so few digits that billionths of it fit easily. Most amounts are that, and pods are full of them.
+fn small(whole: &str, fraction: &str) -> Option<i128> {
+    let few = fraction.is_empty() && (1..=15).contains(&whole.len());
+    if few { whole.parse::<u64>().ok().map(i128::from) } else { None }
+}
+
 /// Moves the point `power + 9` places to the right; `None` when that does not fit.
 fn decimal(whole: &str, fraction: &str, power: i64) -> Option<i128> {
+    if let (Some(number), Ok(places @ 0..=18)) = (small(whole, fraction), u32::try_from(power.saturating_add(9))) {
+        return Some(number * 10i128.pow(places));
+    }
     let digits = format!("{whole}{fraction}");
     let significant = digits.trim_start_matches('0');
     if significant.is_empty() {
@@ -70,6 +79,9 @@ fn decimal(whole: &str, fraction: &str, power: i64) -> Option<i128> {
 
 /// Doubles `power` times, carrying from the fraction into the whole; `None` when that does not fit.
 fn binary(whole: &str, fraction: &str, power: i32) -> Option<i128> {
+    if let (Some(number), 0..=40) = (small(whole, fraction), power) {
+        return Some((number << power) * NANOS);
+    }
     let (fraction, dropped) = fraction.split_at(fraction.len().min(FRACTION_DIGITS));
     let one = 10i128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
     let mut part: i128 = format!("0{fraction}").parse().ok()?;
