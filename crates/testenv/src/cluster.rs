@@ -14,13 +14,13 @@ use bivouac_core::names;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ObjectMeta, PostParams};
 use kube::config::{AuthInfo, Kubeconfig};
-use kube::runtime::{conditions, wait::await_condition};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 
 use crate::components::{Component, ensure};
+use crate::crds;
 use crate::identity;
 use crate::pki::Pki;
 use crate::shared;
@@ -30,7 +30,6 @@ use own::Own;
 /// Names a kubeconfig: [`TestCluster::shared`] then attaches to that cluster and starts none.
 pub const KUBECONFIG_ENV: &str = "BIVOUAC_TEST_KUBECONFIG";
 
-const CRD_LIMIT: Duration = Duration::from_secs(30);
 const DELETE_LIMIT: Duration = Duration::from_secs(5);
 
 /// What an own cluster has besides the usual.
@@ -42,6 +41,8 @@ pub struct Options {
     pub audit: bool,
     /// More flags for kube-apiserver.
     pub apiserver_args: Vec<String>,
+    /// Whether Kueue runs, too, with its webhooks. Its first build takes three minutes more.
+    pub kueue: bool,
 }
 
 /// A running control plane and an administrator's client for it.
@@ -148,20 +149,7 @@ impl TestCluster {
             Ok(lock)
         })
         .await?;
-        let api = Api::<CustomResourceDefinition>::all(self.client());
-        for crd in crds {
-            api.patch(&crd.name_any(), &PatchParams::apply("testenv").force(), &Patch::Apply(crd)).await?;
-        }
-        for crd in crds {
-            let established = await_condition(
-                api.clone(),
-                crd.metadata.name.as_deref().unwrap_or_default(),
-                conditions::is_crd_established(),
-            );
-            let waited = tokio::time::timeout(CRD_LIMIT, established).await;
-            waited.with_context(|| format!("{} is not established", crd.name_any()))??;
-        }
-        Ok(())
+        crds::install(&self.client, crds).await
     }
 
     /// Runs kubectl as the administrator. A failure of the command is in the output, not an error here.

@@ -54,7 +54,7 @@ fn is_held(dir: &Path) -> bool {
 
 fn start_anew(state: &Path) -> Result<Ready> {
     // Here, where its progress can be seen; the supervisor finds it done.
-    ensure(&Component::ALL)?;
+    ensure(&Component::USUAL)?;
     remove_leftovers(state)?;
     let dir = tempfile::Builder::new().prefix("run-").tempdir_in(state)?.keep();
     let mut command = supervisor_command(&dir)?;

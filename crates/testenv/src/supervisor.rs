@@ -5,6 +5,7 @@
 //! ends: whoever started it owns its life, also when the owner is killed.
 
 mod flags;
+mod kueue;
 mod plane;
 pub(crate) mod server;
 
@@ -41,6 +42,9 @@ pub struct Setup {
     /// One more flag for kube-apiserver; can be repeated
     #[arg(long = "apiserver-arg", allow_hyphen_values = true)]
     pub apiserver_args: Vec<String>,
+    /// Run Kueue, too
+    #[arg(long)]
+    pub kueue: bool,
     /// Ignore standard input and stop when nobody has held a lock on `users` in this directory for a minute
     #[arg(long)]
     pub shared: Option<PathBuf>,

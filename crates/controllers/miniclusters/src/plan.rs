@@ -170,7 +170,7 @@ fn children(
         }
     }
     let mut wanted = build::job(cluster, hold);
-    let queued = is_queued(cluster, world);
+    let queued = queue(cluster, world).is_some();
     match &world.job {
         Some(live) if live.metadata.deletion_timestamp.is_some() => kept = true,
         Some(live) if hash(&live.metadata) != hash(&wanted.metadata) => {
@@ -178,9 +178,8 @@ fn children(
             keep_template(&mut wanted, live);
             children.push(Child::of(&wanted));
         }
-        // A queue chooses nodes by the template, which is its to change while the Job waits.
         Some(live) if queued => {
-            keep_template(&mut wanted, live);
+            leave_tolerations(&mut wanted, live);
             children.push(Child::of(&wanted));
         }
         _ => children.push(Child::of(&wanted)),
@@ -203,6 +202,16 @@ fn keep_template(wanted: &mut Job, live: &Job) {
         wanted.completion_mode.clone_from(&live.completion_mode);
         wanted.success_policy.clone_from(&live.success_policy);
         wanted.pod_failure_policy.clone_from(&live.pod_failure_policy);
+    }
+}
+
+/// A queue chooses nodes by the template. What it adds there is its own, for we do not name it. Only tolerations are a
+/// single field, which belongs to whoever wrote it last.
+fn leave_tolerations(wanted: &mut Job, live: &Job) {
+    let wanted = wanted.spec.as_mut().and_then(|job| job.template.spec.as_mut());
+    let live = live.spec.as_ref().and_then(|job| job.template.spec.as_ref());
+    if let (Some(wanted), Some(live)) = (wanted, live) {
+        wanted.tolerations.take_if(|ours| live.tolerations.as_ref() != Some(ours));
     }
 }
 
@@ -229,14 +238,14 @@ pub fn is_gang(minicluster: &MiniCluster, settings: &Settings) -> bool {
     asked.map_or(settings.gang, |asked| asked == "true")
 }
 
-/// Without Kueue its label means nothing.
-fn is_queued(cluster: &Cluster<'_>, world: &World) -> bool {
-    cluster.spec.job_labels.contains_key(QUEUE_LABEL) && world.kueue != Presence::Absent
+/// The queue that decides when the Job starts. Without Kueue its label means nothing.
+fn queue<'a>(cluster: &'a Cluster<'_>, world: &World) -> Option<&'a String> {
+    cluster.spec.job_labels.get(QUEUE_LABEL).filter(|_| world.kueue != Presence::Absent)
 }
 
 fn gang(cluster: &Cluster<'_>, minicluster: &MiniCluster, world: &World, now: Timestamp) -> Gang {
     let started = world.job.as_ref().is_some_and(|job| !is_suspended(job));
-    if !is_gang(minicluster, &cluster.settings) || is_queued(cluster, world) || started {
+    if !is_gang(minicluster, &cluster.settings) || queue(cluster, world).is_some() || started {
         return Gang::default();
     }
     let template = build::pod_template(cluster).spec.unwrap_or_default();
@@ -269,7 +278,7 @@ fn phase(cluster: &Cluster<'_>, world: &World, missing: Option<String>) -> Phase
         Some(job) => match ending(job) {
             Some(Ending { well: true, .. }) => Phase::Finished,
             Some(Ending { reason, message, .. }) => Phase::Failed { reason, message, exit_code: told_exit_code(world) },
-            None if is_suspended(job) => Phase::Queued,
+            None if is_suspended(job) => Phase::Suspended { queue: queue(cluster, world).cloned() },
             None if ready >= needed => Phase::Up { ready, size: cluster.size },
             None => Phase::Starting { ready, needed },
         },

@@ -23,8 +23,10 @@ pub enum Phase {
     Held {
         room: String,
     },
-    /// Somebody else, such as a queue, holds the Job back.
-    Queued,
+    /// Somebody else holds the Job back: a queue of Kueue, or we do not know who.
+    Suspended {
+        queue: Option<String>,
+    },
     /// Brokers are on their way.
     Starting {
         ready: i32,
@@ -51,7 +53,7 @@ impl Phase {
             Phase::NameTaken { .. } => "NameTaken",
             Phase::Refused { .. } => "ReconcileError",
             Phase::Held { .. } => "WaitingForRoom",
-            Phase::Queued => "Suspended",
+            Phase::Suspended { .. } => "Suspended",
             Phase::Starting { .. } => "BrokersStarting",
             Phase::Up { .. } => "BrokersReady",
             Phase::Finished => "Completed",
@@ -71,7 +73,12 @@ impl Phase {
             }
             Phase::Refused { text } => text.clone(),
             Phase::Held { room } => format!("the Job is held back: {room}"),
-            Phase::Queued => "the Job is suspended; whoever suspended it decides when it starts".to_owned(),
+            Phase::Suspended { queue: Some(queue) } => {
+                format!("the Job waits in the queue {queue}; Kueue decides when it starts")
+            }
+            Phase::Suspended { queue: None } => {
+                "the Job is suspended; whoever suspended it decides when it starts".to_owned()
+            }
             Phase::Starting { ready, needed } => format!("{ready} of the {needed} brokers that are needed are ready"),
             Phase::Up { ready, size } => format!("{ready} of {size} brokers are ready"),
             Phase::Finished => "the work ended well".to_owned(),
@@ -83,7 +90,7 @@ impl Phase {
     }
 
     fn is_waiting(&self) -> bool {
-        matches!(self, Phase::Held { .. } | Phase::Queued | Phase::Starting { .. })
+        matches!(self, Phase::Held { .. } | Phase::Suspended { .. } | Phase::Starting { .. })
     }
 
     fn is_running(&self) -> bool {

@@ -34,7 +34,10 @@ struct Link {
 impl Own {
     pub(super) fn start(options: &Options) -> Result<(Ready, Self)> {
         // Here, where its progress can be seen; the supervisor finds it done.
-        ensure(&Component::ALL)?;
+        ensure(&Component::USUAL)?;
+        if options.kueue {
+            ensure(&[Component::Kueue])?;
+        }
         let dir = tempfile::Builder::new().prefix("testenv-").tempdir()?;
         let mut command = supervisor_command(dir.path())?;
         if !options.without.is_empty() {
@@ -42,6 +45,9 @@ impl Own {
         }
         if options.audit {
             command.arg("--audit");
+        }
+        if options.kueue {
+            command.arg("--kueue");
         }
         command.args(options.apiserver_args.iter().map(|arg| format!("--apiserver-arg={arg}")));
         let mut child =

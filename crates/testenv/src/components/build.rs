@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-use super::{Component, Family, cache_dir, store_dir};
+use super::{Family, Files, cache_dir, store_dir};
 
 /// Part of the folder name: a change of how we build makes a new build.
 pub(super) const RECIPE: &str = "CGO_ENABLED=0 -mod=readonly -trimpath -s -w";
@@ -22,7 +22,6 @@ const GO_WANTED: &str = "the real Kubernetes components are built with Go: insta
                          PATH, or point KUBEBUILDER_ASSETS at ready-made programs";
 
 const BUILDING: &str = ".building-";
-const STAGE_FOLDERS: [&str; 3] = ["node/fast", "node/heartbeat-with-lease", "pod/fast"];
 
 pub(super) fn build_all(families: &[Family], missing: impl Fn(&Family) -> Result<bool>) -> Result<()> {
     let mut checked = false;
@@ -96,9 +95,9 @@ fn build(family: &Family) -> Result<()> {
         go.args(["build", "-ldflags", ldflags.trim_end(), "-o"]).arg(&output).arg(package);
         run(&mut go)?;
         eprintln!("testenv: built {} {} in {} s", component.name(), family.version, started.elapsed().as_secs());
-        if *component == Component::Kwok {
-            copy_stages(&source, &folder.path().join("stages"))?;
-        }
+    }
+    if let Some(files) = &family.files {
+        copy(files, &source, &folder.path().join(files.into))?;
     }
     fs::rename(folder.path(), family.folder()?).context("moving the finished build into place")?;
     Ok(())
@@ -142,18 +141,17 @@ fn parse_go_version(text: &str) -> Option<(u32, u32)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// The Stage files belong to the KWOK module; the cache keeps those that make nodes and pods ready at once.
-fn copy_stages(source: &Path, target: &Path) -> Result<()> {
+fn copy(files: &Files, source: &Path, target: &Path) -> Result<()> {
     let mut list = go(source)?;
-    list.args(["list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kwok"]);
-    let module = PathBuf::from(run(&mut list)?).join("kustomize/stage");
+    list.args(["list", "-m", "-f", "{{.Dir}}", files.module]);
+    let module = PathBuf::from(run(&mut list)?);
     fs::create_dir_all(target)?;
-    for folder in STAGE_FOLDERS {
-        for entry in fs::read_dir(module.join(folder)).with_context(|| format!("stages of KWOK in {folder}"))? {
+    for folder in files.folders {
+        for entry in fs::read_dir(module.join(folder)).with_context(|| format!("{folder} of {}", files.module))? {
             let path = entry?.path();
-            let is_stage = path.extension().is_some_and(|ext| ext == "yaml");
+            let is_yaml = path.extension().is_some_and(|ext| ext == "yaml");
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            if is_stage && name != "kustomization.yaml" {
+            if is_yaml && !name.starts_with("kustomiz") {
                 // Written anew, not copied: files of the module cache are read-only.
                 fs::write(target.join(name), fs::read(&path)?)?;
             }

@@ -25,6 +25,7 @@ pub(super) struct Ports {
     controller_manager: u16,
     scheduler: u16,
     kwok: u16,
+    kueue: u16,
 }
 
 /// Everything the flags are made of.
@@ -54,6 +55,7 @@ impl Ports {
             controller_manager: next()?,
             scheduler: next()?,
             kwok: next()?,
+            kueue: next()?,
         })
     }
 
@@ -63,7 +65,8 @@ impl Ports {
             Component::KubeControllerManager => self.controller_manager,
             Component::KubeScheduler => self.scheduler,
             Component::Kwok => self.kwok,
-            Component::KubeApiserver | Component::Kubectl | Component::Helm => self.apiserver,
+            Component::Kueue => self.kueue,
+            Component::KubeApiserver | Component::Kubectl | Component::Helm | Component::Kubelet => self.apiserver,
         }
     }
 }
@@ -89,7 +92,10 @@ impl Flags<'_> {
             Component::KubeControllerManager => Ok(self.controller_manager()),
             Component::KubeScheduler => Ok(self.controllers("scheduler", self.ports.scheduler)),
             Component::Kwok => self.kwok(),
-            Component::Kubectl | Component::Helm => bail!("{} is not a server", component.name()),
+            Component::Kueue => Ok(self.kueue()),
+            Component::Kubectl | Component::Helm | Component::Kubelet => {
+                bail!("{} is not a server of the control plane", component.name())
+            }
         }
     }
 
@@ -172,6 +178,11 @@ impl Flags<'_> {
         ];
         flags.extend(self.paths.kwok_stages()?.iter().map(|stage| format!("--config={}", stage.display())));
         Ok(flags)
+    }
+
+    fn kueue(&self) -> Vec<String> {
+        let flags = [("kubeconfig", "kueue.kubeconfig"), ("config", "kueue/config.json")];
+        flags.map(|(flag, file)| format!("--{flag}={}", self.file(file))).into()
     }
 
     fn file(&self, name: &str) -> String {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
 use super::flags::{Flags, Ports, TOKEN};
+use super::kueue::Kueue;
 use super::server::Server;
 use super::{Ready, Setup};
 use crate::components::{Component, ensure};
@@ -21,12 +22,13 @@ use crate::pki::{Pki, write_kubeconfig};
 const START_LIMIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
 /// In the order of starting; they are stopped in reverse.
-const ORDER: [Component; 5] = [
+const ORDER: [Component; 6] = [
     Component::Etcd,
     Component::KubeApiserver,
     Component::KubeControllerManager,
     Component::KubeScheduler,
     Component::Kwok,
+    Component::Kueue,
 ];
 
 #[derive(Debug)]
@@ -34,6 +36,7 @@ pub(super) struct Plane {
     servers: Vec<Server>,
     ports: Ports,
     ready: Ready,
+    kueue: Option<Kueue>,
 }
 
 // === impl Plane ===
@@ -44,7 +47,8 @@ impl Plane {
         if let Some(base) = without.iter().find(|part| **part <= Component::KubeApiserver) {
             bail!("there is no cluster without {}", base.name());
         }
-        let parts: Vec<_> = ORDER.into_iter().filter(|part| !without.contains(part)).collect();
+        let is_wanted = |part: &Component| setup.kueue || *part != Component::Kueue;
+        let parts: Vec<_> = ORDER.into_iter().filter(|part| is_wanted(part) && !without.contains(part)).collect();
         let paths = ensure(&parts)?;
         let dir = setup.dir.canonicalize()?;
         let ports = Ports::pick()?;
@@ -53,12 +57,14 @@ impl Plane {
         write_identities(&dir, &server, &pki)?;
         let flags = Flags { dir: &dir, ports, pki: &pki, paths: &paths };
         let mut servers = Vec::new();
-        for part in parts {
+        for part in parts.iter().copied() {
             servers.push(Server::new(part, paths.get(part)?, &dir, flags.of(part, setup)?));
         }
+        let kueue = parts.contains(&Component::Kueue).then(|| Kueue::prepare(&dir, ports, &pki, &paths)).transpose()?;
         let audit_log = setup.audit.then(|| dir.join("audit.log"));
         let kubeconfig = dir.join("admin.kubeconfig");
-        Ok(Self { servers, ports, ready: Ready { kubeconfig, dir, server, audit_log, pids: BTreeMap::new() } })
+        let ready = Ready { kubeconfig, dir, server, audit_log, pids: BTreeMap::new() };
+        Ok(Self { servers, ports, ready, kueue })
     }
 
     /// etcd and the API server one after the other, their clients together.
@@ -68,6 +74,9 @@ impl Plane {
         for part in base {
             self.server(part)?.spawn()?;
             self.wait(part).await?;
+        }
+        if let Some(kueue) = &self.kueue {
+            kueue.install(&self.ready.kubeconfig).await.context("installing Kueue")?;
         }
         for part in &clients {
             self.server(*part)?.spawn()?;
@@ -136,6 +145,7 @@ fn write_identities(dir: &Path, server: &str, pki: &Pki) -> Result<()> {
     write("admin.kubeconfig", &pki.client("admin", Some("system:masters"))?.user())?;
     write("controller-manager.kubeconfig", &pki.client("system:kube-controller-manager", None)?.user())?;
     write("scheduler.kubeconfig", &pki.client("system:kube-scheduler", None)?.user())?;
+    write("kueue.kubeconfig", &pki.client("kueue", Some("system:masters"))?.user())?;
     write("kwok.kubeconfig", &pki.client("kwok", Some("system:masters"))?.user())?;
     write("token.kubeconfig", &json!({"token": TOKEN}))?;
     fs::write(dir.join("tokens.csv"), format!("{TOKEN},token-admin,token-admin,\"system:masters\"\n"))?;

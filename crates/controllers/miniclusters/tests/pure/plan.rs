@@ -17,7 +17,7 @@ use bivouac_runtime::{
 };
 use jiff::Timestamp;
 use k8s_openapi::{
-    api::batch::v1::Job,
+    api::{batch::v1::Job, core::v1::Toleration},
     apimachinery::pkg::apis::meta::v1::{Condition, Time},
 };
 use serde_json::{Value, json};
@@ -400,4 +400,31 @@ fn a_gang_can_be_asked_for_one_by_one_and_a_queue_goes_first() {
     assert!(suspends(&cluster, &on), "without Kueue its label means nothing");
     let world = World { kueue: Presence::Served, ..empty() };
     assert!(job(&plan(&cluster, &world, &on, at(0)))["spec"].get("suspend").is_none());
+}
+
+#[test]
+fn what_a_queue_changes_in_the_job_moves_us_to_no_write() {
+    let mut cluster = minicluster("size: 2\npod: {nodeSelector: {a: b}}");
+    cluster.spec.job_labels = [("kueue.x-k8s.io/queue-name".to_owned(), "team".to_owned())].into();
+    let first = planned(&cluster, &World { kueue: Presence::Served, ..empty() });
+    // What the server and Kueue add to the Job.
+    let taken = |cluster: &MiniCluster| {
+        let mut live = made(cluster, json!({}));
+        let spec = live.spec.as_mut().unwrap();
+        spec.suspend = Some(true);
+        let pod = spec.template.spec.as_mut().unwrap();
+        pod.termination_grace_period_seconds = Some(30);
+        pod.node_selector.get_or_insert_default().insert("pool".into(), "spot".into());
+        pod.tolerations.get_or_insert_default().push(Toleration { key: Some("pool".into()), ..Toleration::default() });
+        World { kueue: Presence::Served, job: Some(live), ..empty() }
+    };
+    let plan = planned(&cluster, &taken(&cluster));
+    assert_eq!(job(&plan), job(&first));
+    assert_eq!(said(&plan), "the Job waits in the queue team; Kueue decides when it starts");
+    let pod = cluster.spec.pod.get_or_insert_default();
+    pod.tolerations = vec![serde_json::from_value(json!({"key": "mine"})).unwrap()];
+    let template = |plan: &Planned| job(plan)["spec"]["template"]["spec"].clone();
+    assert!(template(&planned(&cluster, &standing(&cluster, json!({})))).get("tolerations").is_some());
+    let plan = planned(&cluster, &taken(&cluster));
+    assert_eq!(template(&plan).get("tolerations"), None, "two writers cannot share this list");
 }

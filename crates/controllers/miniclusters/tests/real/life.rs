@@ -24,22 +24,29 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How the operator calls itself in the audit log.
+pub const AGENT: &str = "bivouac-test";
 const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
-struct Stage {
-    cluster: TestCluster,
+pub struct Stage {
+    // The operator goes first: the API server waits long for whoever watches it.
     _stop: DropGuard,
+    pub cluster: TestCluster,
 }
 
 impl Stage {
     async fn new() -> Self {
-        let cluster = TestCluster::start(Options::default()).await.unwrap();
+        Self::with(Options::default()).await
+    }
+
+    pub async fn with(options: Options) -> Self {
+        let cluster = TestCluster::start(options).await.unwrap();
         cluster.install_crds(&bivouac_api::crds()).await.unwrap();
         let stop = operator(cluster.kubeconfig()).await;
         Self { cluster, _stop: stop }
     }
 
-    fn all<K>(&self) -> Api<K>
+    pub fn all<K>(&self) -> Api<K>
     where
         K: kube::Resource<DynamicType = (), Scope = NamespaceResourceScope>,
     {
@@ -55,7 +62,7 @@ impl Stage {
         Api::<Node>::all(self.cluster.client()).create(&PostParams::default(), &typed(node)).await.unwrap();
     }
 
-    async fn make(&self, name: &str, spec: Value) {
+    pub async fn make(&self, name: &str, spec: Value) {
         let object: MiniCluster = typed(json!({"metadata": {"name": name}, "spec": spec}));
         let until = Instant::now() + PATIENCE;
         // A fresh CRD may answer with 503 or 404 for a moment.
@@ -66,7 +73,7 @@ impl Stage {
     }
 
     /// Waits until the list of a kind is as it should be, and gives it back.
-    async fn until<K>(&self, what: &str, is_so: impl Fn(&[K]) -> bool) -> Vec<K>
+    pub async fn until<K>(&self, what: &str, is_so: impl Fn(&[K]) -> bool) -> Vec<K>
     where
         K: kube::Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
     {
@@ -101,7 +108,7 @@ impl Stage {
 }
 
 async fn operator(kubeconfig: &Path) -> DropGuard {
-    let client: Client = client::connect(client::config(Some(kubeconfig)).await.unwrap(), "bivouac-test").unwrap();
+    let client: Client = client::connect(client::config(Some(kubeconfig)).await.unwrap(), AGENT).unwrap();
     let options = process::Options {
         controllers: vec![registration(Settings::default())],
         admin: None,
@@ -114,11 +121,11 @@ async fn operator(kubeconfig: &Path) -> DropGuard {
     stop.drop_guard()
 }
 
-fn typed<K: DeserializeOwned>(json: Value) -> K {
+pub fn typed<K: DeserializeOwned>(json: Value) -> K {
     serde_json::from_value(json).unwrap()
 }
 
-fn says(minicluster: &MiniCluster, kind: &str) -> bool {
+pub fn says(minicluster: &MiniCluster, kind: &str) -> bool {
     let conditions = minicluster.status.iter().flat_map(|status| &status.conditions);
     conditions.into_iter().any(|one| one.type_ == kind && one.status == "True")
 }

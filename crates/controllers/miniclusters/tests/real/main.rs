@@ -3,4 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod children;
+mod kueue;
 mod life;
+mod names;
+mod node;
+mod pods;
+#[path = "../brokers/stub.rs"]
+mod stub;
