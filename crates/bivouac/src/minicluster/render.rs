@@ -9,7 +9,8 @@ use bivouac_miniclusters::{
     Settings,
     certificate::Certificate,
     observe::World,
-    plan::{GANG_ANNOTATION, plan},
+    gang::GANG_ANNOTATION,
+    plan::plan,
 };
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};

@@ -3,9 +3,10 @@
 
 use bivouac_api::flux::MiniCluster;
 use bivouac_runtime::{Error, mirror::Mirror};
+use k8s_openapi::api::core::v1::Pod;
 use kube::{
     Api, Client, ResourceExt,
-    api::{DeleteParams, Patch, PatchParams, Preconditions},
+    api::{DeleteParams, EvictParams, Patch, PatchParams, Preconditions},
 };
 use serde_json::json;
 
@@ -31,6 +32,13 @@ pub async fn perform(
             let patch = json!({"metadata": {"uid": uid, "labels": {JOB_INDEX: index}}});
             let api = Api::<RankPod>::namespaced(client.clone(), &namespace);
             api.patch(&pod, &params, &Patch::Merge(&patch)).await.map(|labelled| ranks.wrote(labelled))
+        }
+        Effect::Evict { pod, uid, .. } => {
+            let preconditions = Some(Preconditions { uid: Some(uid), resource_version: None });
+            let delete_options = Some(DeleteParams { preconditions, ..DeleteParams::default() });
+            let params = EvictParams { delete_options, ..EvictParams::default() };
+            // Only pods have this, so it is asked of a pod, though nobody reads one.
+            Api::<Pod>::namespaced(client.clone(), &namespace).evict(&pod, &params).await.map(drop)
         }
         Effect::Delete => {
             let preconditions = Some(Preconditions { uid: minicluster.uid(), resource_version: None });

@@ -2,7 +2,8 @@
 //! The controller of `flux-framework.org` MiniClusters: Flux clusters in the pods of one indexed Job.
 //!
 //! The way through: [`cluster`] reads a MiniCluster once and refuses what cannot work, [`script`] writes what runs in
-//! the pods, [`build`] makes the children, [`room`] counts what the nodes can hold, [`plan`] decides, [`reasons`] has the
+//! the pods, [`build`] makes the children, [`room`] counts what the nodes can hold,
+//! after the [`rivals`], [`gang`] and [`plan`] decide, [`reasons`] has the
 //! words. [`observe`] reads from memory, with [`sight`] beside the children; [`effects`] are the writes that make no child.
 
 pub mod build;
@@ -10,9 +11,11 @@ pub mod certificate;
 pub mod cluster;
 mod effects;
 pub mod faults;
+pub mod gang;
 pub mod observe;
 pub mod plan;
 pub mod reasons;
+pub mod rivals;
 pub mod room;
 pub mod script;
 mod sight;
@@ -62,6 +65,7 @@ struct MiniClusters {
     capabilities: Capabilities,
     client: Client,
     sight: Arc<Sight>,
+    miniclusters: Objects<MiniCluster>,
 }
 
 impl Reconciler for MiniClusters {
@@ -74,7 +78,13 @@ impl Reconciler for MiniClusters {
     type Effect = Effect;
 
     async fn observe(&self, minicluster: &MiniCluster, live: &Live<'_>) -> Result<World, Error> {
-        let eyes = Eyes { settings: &self.settings, sight: &self.sight, client: &self.client, kueue: self.kueue() };
+        let eyes = Eyes {
+            settings: &self.settings,
+            sight: &self.sight,
+            client: &self.client,
+            kueue: self.kueue(),
+            miniclusters: &self.miniclusters,
+        };
         eyes.observe(minicluster, live).await
     }
 
@@ -112,7 +122,7 @@ async fn run(runtime: Runtime, settings: Settings) {
             .reporting::<Job>(Some(&ours));
         let triggers = wake::triggers(&sight, &miniclusters, &settings);
         let setup = Setup { children, triggers, concurrency: CONCURRENCY };
-        (MiniClusters { settings, capabilities, client, sight }, setup)
+        (MiniClusters { settings, capabilities, client, sight, miniclusters }, setup)
     })
     .await;
 }
@@ -142,6 +152,8 @@ fn rbac() -> Vec<PolicyRule> {
         // Pods: the services pod is a child, and ranks get a label.
         rule(&[""], &["configmaps", "secrets", "services", "pods"], KEEP),
         rule(&["batch"], &["jobs"], KEEP),
+        // Ranks leave nodes that go away.
+        rule(&[""], &["pods/eviction"], &["create"]),
         // What selects pods by their rank, and what nodes can hold.
         rule(&["networking.k8s.io"], &["networkpolicies"], READ),
         rule(&["policy"], &["poddisruptionbudgets"], READ),

@@ -7,7 +7,7 @@ use bivouac_api::flux::MiniCluster;
 use bivouac_runtime::{
     capabilities::Presence,
     mirror::Key,
-    reconcile::{Category, Error, Failure, Kind, Live},
+    reconcile::{Category, Error, Failure, Kind, Live, Objects},
 };
 use k8s_openapi::api::{
     batch::v1::Job,
@@ -22,7 +22,9 @@ use crate::{
     build,
     certificate::Certificate,
     cluster::{COMPONENT, Cluster, Settings},
-    plan::is_gang,
+    gang::is_gang,
+    rivals,
+    room::Rival,
     sight::Sight,
     supply::{Machine, Occupant},
 };
@@ -44,6 +46,10 @@ pub struct World {
     /// All nodes and pods, read only where all ranks must start at once.
     pub nodes: Vec<Arc<Machine>>,
     pub pods: Vec<Arc<Occupant>>,
+    /// Who takes room before us; read only then, too.
+    pub rivals: Vec<Rival>,
+    /// Nodes of its pods that go away soon.
+    pub going: BTreeSet<String>,
     /// Whether Kueue is there to hold Jobs back.
     pub kueue: Presence,
     /// The writes that the server just refused.
@@ -51,7 +57,7 @@ pub struct World {
 }
 
 /// One pod of the Job.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rank {
     pub pod: String,
     pub uid: String,
@@ -60,6 +66,9 @@ pub struct Rank {
     pub label: Option<String>,
     /// What the runner ended with, if it did.
     pub exit_code: Option<i32>,
+    pub node: Option<String>,
+    /// Its end was asked for.
+    pub is_ending: bool,
 }
 
 /// A child that could not be written, and why.
@@ -82,6 +91,8 @@ impl World {
             is_index_selected: false,
             nodes: Vec::new(),
             pods: Vec::new(),
+            rivals: Vec::new(),
+            going: BTreeSet::new(),
             kueue: Presence::Absent,
             refusals: Vec::new(),
         }
@@ -94,6 +105,7 @@ pub struct Eyes<'a> {
     pub sight: &'a Sight,
     pub client: &'a Client,
     pub kueue: Presence,
+    pub miniclusters: &'a Objects<MiniCluster>,
 }
 
 impl Eyes<'_> {
@@ -120,6 +132,10 @@ impl Eyes<'_> {
         if waits && is_gang(minicluster, self.settings) {
             world.nodes = self.sight.machines.look().await.all();
             world.pods = self.sight.occupants.look().await.all();
+            world.rivals = self.rivals(minicluster, live).await;
+        }
+        if world.ranks.iter().any(|rank| rank.node.is_some()) {
+            world.going = self.going(&world.ranks).await;
         }
         world.job = job;
         Ok(world)
@@ -128,6 +144,25 @@ impl Eyes<'_> {
     async fn ranks(&self, job: Option<&Job>) -> Vec<Rank> {
         let Some(uid) = job.and_then(|job| job.uid()) else { return Vec::new() };
         self.sight.ranks.look().await.owned_by(&uid).iter().filter_map(|pod| pod.rank()).collect()
+    }
+
+    /// The other clusters that take room before this one.
+    async fn rivals(&self, minicluster: &MiniCluster, live: &Live<'_>) -> Vec<Rival> {
+        let ranks = self.sight.ranks.look().await;
+        let others = self.miniclusters.filter(|other| other.uid() != minicluster.uid());
+        let others = others.iter().filter_map(|guard| guard.0.as_ref().ok()).map(|other| {
+            let job = live.read::<Job>(&other.namespace().unwrap_or_default(), &other.name_any());
+            let pods = job.as_ref().and_then(|job| job.uid()).map(|uid| ranks.owned_by(&uid)).unwrap_or_default();
+            let placed = pods.iter().filter(|pod| pod.node().is_some()).count();
+            rivals::Other { minicluster: other, job, placed: i32::try_from(placed).unwrap_or(i32::MAX) }
+        });
+        rivals::before(minicluster, others.collect(), self.settings, self.kueue)
+    }
+
+    async fn going(&self, ranks: &[Rank]) -> BTreeSet<String> {
+        let nodes = self.sight.machines.look().await;
+        let going = |name: &&String| nodes.get(&Key::new("", name)).is_some_and(|node| node.is_going());
+        ranks.iter().filter_map(|rank| rank.node.as_ref()).filter(going).cloned().collect()
     }
 
     /// The certificate that an earlier pass made.

@@ -4,10 +4,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use bivouac_api::flux::{MiniCluster, MiniClusterStatus};
-use bivouac_runtime::{
-    capabilities::Presence,
-    reconcile::{Category, Child, Note, Only, Plan},
-};
+use bivouac_runtime::reconcile::{Category, Child, Note, Only, Plan};
 use jiff::Timestamp;
 use k8s_openapi::{
     api::{batch::v1::Job, core::v1::ConfigMap},
@@ -18,16 +15,12 @@ use kube::ResourceExt;
 use crate::{
     build::{self, TEMPLATE_ANNOTATION},
     certificate::Certificate,
-    cluster::{Cluster, GangThen, Settings, maximum},
-    observe::World,
+    cluster::{Cluster, Settings, maximum},
+    gang::{gang, queue_of},
+    observe::{Rank, World},
     reasons::Phase,
-    room::{Ranks, room},
 };
 
-/// Set to `"true"` on a MiniCluster: its pods start together or not at all.
-pub const GANG_ANNOTATION: &str = "bivouac.dev/gang";
-/// With this label on the Job, Kueue decides when it starts.
-const QUEUE_LABEL: &str = "kueue.x-k8s.io/queue-name";
 /// When to look again for a name that somebody else has: not all of them are watched.
 const NAME_AGAIN: Duration = Duration::from_secs(60);
 /// How long news may wait for better news. A start is quick or slow; only a slow one is worth a word of its own.
@@ -46,6 +39,8 @@ pub enum Effect {
     SetSize { size: i32 },
     /// Label a pod with its rank.
     Label { pod: String, uid: String, index: String },
+    /// Take a rank off a node that goes away. Its Job makes it anew elsewhere.
+    Evict { pod: String, uid: String, index: String, node: String },
     /// Delete the MiniCluster itself, which asked for that.
     Delete,
 }
@@ -72,7 +67,7 @@ pub fn plan(minicluster: &MiniCluster, world: &World, settings: &Settings, now: 
         let refusal = refused(minicluster, world, &Phase::NameTaken { kind, name });
         return Plan { requeue: Some(NAME_AGAIN), ..refusal };
     }
-    if world.job.is_none() && said(minicluster).is_some_and(|(_, over)| over) {
+    if world.job.is_none() && has_ended(minicluster) {
         return ended(children);
     }
     let phase = match world.refusals.first() {
@@ -81,17 +76,20 @@ pub fn plan(minicluster: &MiniCluster, world: &World, settings: &Settings, now: 
         _ => phase(&cluster, world, gang.missing),
     };
     let mut effects = labels(world, settings);
+    let drains = if phase.is_over() { Vec::new() } else { drains(world) };
     let denied = size != minicluster.spec.size && !phase.is_over();
     effects.extend(denied.then_some(Effect::SetSize { size }));
+    let deeds: Vec<Note> = drains.iter().filter_map(drained).collect();
+    effects.extend(drains);
     // Not before its end was told.
-    let told = said(minicluster).is_some_and(|(_, over)| over);
+    let told = has_ended(minicluster);
     effects.extend((minicluster.spec.cleanup && phase.is_over() && told).then_some(Effect::Delete));
     Plan {
         stages: vec![children],
         // A child that cannot change is not named above; it must not count as surplus.
         prune: !kept,
         effects,
-        deeds: denied.then(|| size_denied(minicluster, size)).into_iter().collect(),
+        deeds: denied.then(|| size_denied(minicluster, size)).into_iter().chain(deeds).collect(),
         status: Some(status(minicluster, size, cluster.max_size, world)),
         conditions: phase.conditions(kept.then_some(KEPT)),
         patience: patience(minicluster, &phase),
@@ -170,7 +168,7 @@ fn children(
         }
     }
     let mut wanted = build::job(cluster, hold);
-    let queued = queue(cluster, world).is_some();
+    let queued = queue_of(cluster.spec, world.kueue).is_some();
     match &world.job {
         Some(live) if live.metadata.deletion_timestamp.is_some() => kept = true,
         Some(live) if hash(&live.metadata) != hash(&wanted.metadata) => {
@@ -224,46 +222,7 @@ fn too_large(entrypoint: &ConfigMap) -> bool {
     data.map(|(key, text)| key.len() + text.len()).sum::<usize>() > CONFIG_MAP_MOST
 }
 
-/// Whether the Job is held back now, what is missing, and when to decide again.
-#[derive(Debug, Default)]
-struct Gang {
-    hold: bool,
-    missing: Option<String>,
-    again: Option<Duration>,
-}
-
-/// Whether all pods of this cluster start together or not at all.
-pub fn is_gang(minicluster: &MiniCluster, settings: &Settings) -> bool {
-    let asked = minicluster.annotations().get(GANG_ANNOTATION).map(String::as_str);
-    asked.map_or(settings.gang, |asked| asked == "true")
-}
-
-/// The queue that decides when the Job starts. Without Kueue its label means nothing.
-fn queue<'a>(cluster: &'a Cluster<'_>, world: &World) -> Option<&'a String> {
-    cluster.spec.job_labels.get(QUEUE_LABEL).filter(|_| world.kueue != Presence::Absent)
-}
-
-fn gang(cluster: &Cluster<'_>, minicluster: &MiniCluster, world: &World, now: Timestamp) -> Gang {
-    let started = world.job.as_ref().is_some_and(|job| !is_suspended(job));
-    if !is_gang(minicluster, &cluster.settings) || queue(cluster, world).is_some() || started {
-        return Gang::default();
-    }
-    let template = build::pod_template(cluster).spec.unwrap_or_default();
-    let room = room(&world.pods, &world.nodes, Ranks { pod: &template, count: cluster.size });
-    if room.is_enough() {
-        return Gang::default();
-    }
-    let since = minicluster.creation_timestamp().map_or(now, |time| time.0);
-    let left = cluster.settings.gang_hold.saturating_sub(now.max(since).duration_since(since).unsigned_abs());
-    match cluster.settings.gang_then {
-        GangThen::Release if left.is_zero() => Gang::default(),
-        GangThen::Release => Gang { hold: true, missing: Some(room.sentence()), again: Some(left) },
-        // A change of a node or a pod brings the next look.
-        GangThen::Wait => Gang { hold: true, missing: Some(room.sentence()), again: None },
-    }
-}
-
-fn is_suspended(job: &Job) -> bool {
+pub fn is_suspended(job: &Job) -> bool {
     job.spec.as_ref().and_then(|spec| spec.suspend) == Some(true)
 }
 
@@ -278,12 +237,21 @@ fn phase(cluster: &Cluster<'_>, world: &World, missing: Option<String>) -> Phase
         Some(job) => match ending(job) {
             Some(Ending { well: true, .. }) => Phase::Finished,
             Some(Ending { reason, message, .. }) => Phase::Failed { reason, message, exit_code: told_exit_code(world) },
-            None if is_suspended(job) => Phase::Suspended { queue: queue(cluster, world).cloned() },
+            None if is_suspended(job) => Phase::Suspended { queue: queue_of(cluster.spec, world.kueue).cloned() },
             None if ready >= needed => Phase::Up { ready, size: cluster.size },
             None => Phase::Starting { ready, needed },
         },
         None => Phase::Starting { ready, needed },
     }
+}
+
+pub fn is_over(job: &Job) -> bool {
+    ending(job).is_some()
+}
+
+/// By its own words.
+pub fn has_ended(minicluster: &MiniCluster) -> bool {
+    said(minicluster).is_some_and(|(_, over)| over)
 }
 
 struct Ending {
@@ -323,6 +291,22 @@ fn labels(world: &World, settings: &Settings) -> Vec<Effect> {
     wrong
         .map(|rank| Effect::Label { pod: rank.pod.clone(), uid: rank.uid.clone(), index: rank.index.clone() })
         .collect()
+}
+
+/// Ranks on nodes that go away soon. The lead stays as long as it can: its end is the end of the work.
+fn drains(world: &World) -> Vec<Effect> {
+    let leaving = |rank: &&Rank| rank.index != "0" && !rank.is_ending && rank.exit_code.is_none();
+    let evict = |rank: &Rank| {
+        let node = rank.node.clone().filter(|node| world.going.contains(node))?;
+        Some(Effect::Evict { pod: rank.pod.clone(), uid: rank.uid.clone(), index: rank.index.clone(), node })
+    };
+    world.ranks.iter().filter(leaving).filter_map(evict).collect()
+}
+
+fn drained(effect: &Effect) -> Option<Note> {
+    let Effect::Evict { index, node, .. } = effect else { return None };
+    let text = format!("rank {index} leaves node {node}, which goes away; it comes back on another one");
+    Some(Note { warning: true, reason: "RankDrained", action: "Drain", text })
 }
 
 fn size_denied(minicluster: &MiniCluster, size: i32) -> Note {

@@ -18,6 +18,15 @@ pub struct Ranks<'a> {
     pub count: i32,
 }
 
+/// Pods of another cluster that have no node yet, and come before ours.
+#[derive(Clone, Debug)]
+pub struct Rival {
+    pub pod: PodSpec,
+    pub count: i32,
+    /// Its pods are being made. Who has not started waits as we do, and takes nothing unless all of it fits.
+    pub has_started: bool,
+}
+
 /// How many of the ranks find a place, and what keeps nodes from holding more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Room {
@@ -25,6 +34,8 @@ pub struct Room {
     pub fits: i32,
     /// Nodes by what they lack.
     pub lacking: BTreeMap<String, i32>,
+    /// So many other clusters got their room first.
+    pub rivals: i32,
 }
 
 impl Room {
@@ -33,38 +44,72 @@ impl Room {
     }
 
     pub fn sentence(&self) -> String {
-        let Room { wanted, fits, lacking } = self;
+        let Room { wanted, fits, lacking, rivals } = self;
+        let after = match rivals {
+            0 => String::new(),
+            1 => " after another MiniCluster that comes first".to_owned(),
+            more => format!(" after {more} other MiniClusters that come first"),
+        };
         if lacking.is_empty() && fits < wanted {
-            return format!("there is room for {fits} of {wanted} ranks: no node can take pods");
+            return format!("there is room for {fits} of {wanted} ranks{after}: no node can take pods");
         }
         let nodes = |count: &i32| if *count == 1 { "node" } else { "nodes" };
         let lacking = lacking.iter().map(|(what, count)| format!("{count} {} {what}", nodes(count)));
-        format!("there is room for {fits} of {wanted} ranks: {}", lacking.collect::<Vec<_>>().join(", "))
+        format!("there is room for {fits} of {wanted} ranks{after}: {}", lacking.collect::<Vec<_>>().join(", "))
     }
 }
 
-/// Fills the nodes one after the other, beside the pods that are on them.
-pub fn room(pods: &[impl Borrow<Occupant>], nodes: &[impl Borrow<Machine>], ranks: Ranks<'_>) -> Room {
+/// Fills the nodes one after the other, beside the pods that are on them and after the rivals. Two clusters that count
+/// at the same moment come to the same order, so they do not both take the last room.
+pub fn room(
+    pods: &[impl Borrow<Occupant>],
+    nodes: &[impl Borrow<Machine>],
+    rivals: &[Rival],
+    ranks: Ranks<'_>,
+) -> Room {
     let mut used: HashMap<&str, Amounts> = HashMap::new();
     for pod in pods.iter().map(Borrow::borrow).filter(|pod| pod.is_there) {
         let Some(node) = pod.node.as_deref() else { continue };
         add(used.entry(node).or_default(), &pod.needs);
     }
+    let of = |node: &Machine| node.metadata.name.as_deref().and_then(|name| used.get(name)).cloned();
+    let yard = nodes.iter().map(Borrow::borrow).map(|node| (node, of(node).unwrap_or_default()));
+    let mut yard: Vec<(&Machine, Amounts)> = yard.collect();
+    let mut first = 0;
+    for Rival { pod, count, has_started } in rivals {
+        let before = yard.clone();
+        let theirs = place(&mut yard, Ranks { pod, count: *count });
+        if *has_started || theirs.is_enough() {
+            first += i32::from(theirs.fits > 0);
+        } else {
+            yard = before;
+        }
+    }
+    Room { rivals: first, ..place(&mut yard, ranks) }
+}
+
+/// Puts as many of the ranks as possible on the nodes, each of which comes with what is used of it.
+fn place(yard: &mut [(&Machine, Amounts)], ranks: Ranks<'_>) -> Room {
     let needs = needs_of(ranks.pod);
     let mut room = Room { wanted: ranks.count, ..Room::default() };
-    for node in nodes.iter().map(Borrow::borrow) {
-        let used = node.metadata.name.as_deref().and_then(|name| used.get(name));
+    for (node, used) in yard {
         let lack = match closed(node, ranks.pod) {
             Some(why) => why.to_owned(),
             None => {
-                let (count, scarce) = holds(&needs, node, used.unwrap_or(&Amounts::new()));
-                room.fits = room.fits.saturating_add(count).min(ranks.count);
+                let (count, scarce) = holds(&needs, node, used);
+                let taken = count.min(ranks.count - room.fits);
+                room.fits += taken;
+                add(used, &times(&needs, taken));
                 if count > 0 { format!("then out of {scarce}") } else { format!("short of {scarce}") }
             }
         };
         *room.lacking.entry(lack).or_default() += 1;
     }
     room
+}
+
+fn times(needs: &Amounts, count: i32) -> Amounts {
+    needs.iter().map(|(name, need)| (name.clone(), need.saturating_mul(i64::from(count)))).collect()
 }
 
 /// Why no pod like this may go to the node at all.

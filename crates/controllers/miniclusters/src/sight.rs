@@ -27,7 +27,8 @@ use crate::{
 const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 const JOB_NAME: &str = "job-name";
 
-/// The eyes of the controller. Nodes and other people's pods are watched only once a cluster must start as a whole.
+/// The eyes of the controller. Nodes are watched once a pod runs on one, other people's pods only once a cluster must
+/// start as a whole.
 pub struct Sight {
     pub ranks: OnDemand<RankPod>,
     pub machines: OnDemand<Machine>,
@@ -70,7 +71,15 @@ fn holds<K: Resource + Clone>(mirror: &Mirror<K>, namespace: &str) -> bool {
 pub struct RankPod {
     pub metadata: ObjectMeta,
     #[serde(default)]
+    spec: RankSpec,
+    #[serde(default)]
     status: RankStatus,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct RankSpec {
+    node_name: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -108,6 +117,10 @@ impl RankPod {
         self.labels().get(JOB_NAME).map(String::as_str)
     }
 
+    pub fn node(&self) -> Option<&str> {
+        self.spec.node_name.as_deref()
+    }
+
     pub fn rank(&self) -> Option<Rank> {
         // The runner is named after the cluster.
         let runner = self.status.container_statuses.iter().find(|one| Some(one.name.as_str()) == self.job());
@@ -117,6 +130,8 @@ impl RankPod {
             index: self.index()?.to_owned(),
             label: self.labels().get(JOB_INDEX).cloned(),
             exit_code: runner.and_then(|one| one.state.terminated.as_ref()).map(|end| end.exit_code),
+            node: self.spec.node_name.clone(),
+            is_ending: self.metadata.deletion_timestamp.is_some(),
         })
     }
 }

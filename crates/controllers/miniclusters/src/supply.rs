@@ -38,7 +38,23 @@ pub struct Occupant {
     pub needs: Amounts,
 }
 
+/// Keys of taints, or their beginnings, by which others announce that a machine goes away soon.
+const GOING: [&str; 7] = [
+    "ToBeDeletedByClusterAutoscaler",
+    "aws-node-termination-handler/",
+    "bivouac.dev/going",
+    "cloud.google.com/impending-node-termination",
+    "karpenter.sh/disrupted",
+    "node.cloudprovider.kubernetes.io/shutdown",
+    "node.kubernetes.io/out-of-service",
+];
+
 impl Machine {
+    /// Whether somebody said that it goes away: by a notice of its cloud, or because it is not wanted any more.
+    pub fn is_going(&self) -> bool {
+        self.taints.iter().any(|taint| GOING.iter().any(|key| taint.key.starts_with(key)))
+    }
+
     /// Whether it offers the same as another look at it. Heartbeats change nothing.
     pub fn offers_as(&self, other: &Self) -> bool {
         (self.is_closed, self.is_ready, &self.taints, &self.has, &self.metadata.labels)

@@ -13,7 +13,7 @@ use kube::{Resource, ResourceExt, runtime::reflector::ObjectRef};
 
 use crate::{
     cluster::Settings,
-    plan::is_gang,
+    gang::is_gang,
     sight::{RankPod, Sight},
     supply::{Machine, Occupant},
 };
@@ -35,6 +35,7 @@ pub fn triggers(
     );
     vec![
         ranks.boxed(),
+        leaving(sight),
         waiting(calmly(room.boxed()), miniclusters.clone(), settings.clone()).boxed(),
         namesakes(sight.services.mirror(), miniclusters),
         namesakes(sight.policies.mirror(), miniclusters),
@@ -52,6 +53,21 @@ fn of_rank(change: &Change<RankPod>) -> Option<Woken> {
     let ends = rank.as_ref().map(|rank| rank.exit_code) != before.as_ref().map(|rank| rank.exit_code);
     let matters = comes || relabelled || (ends && after.index() == Some("0"));
     matters.then(|| Some(ObjectRef::new(after.job()?).within(&after.namespace()?)))?
+}
+
+/// Those that have pods on a node of which one hears that it goes away.
+fn leaving(sight: &Sight) -> BoxStream<'static, Woken> {
+    let ranks = sight.ranks.mirror().clone();
+    let woken = move |change: Change<Machine>| {
+        let goes = |node: &Option<Arc<Machine>>| node.as_ref().is_some_and(|node| node.is_going());
+        let node = change.after.as_ref().filter(|_| goes(&change.after) && !goes(&change.before));
+        let node = node.map(|node| node.name_any());
+        let pods = if node.is_some() { ranks.all() } else { Vec::new() };
+        let on_it = pods.into_iter().filter(move |pod| pod.node() == node.as_deref());
+        let of_pod = |pod: Arc<RankPod>| Some(ObjectRef::new(pod.job()?).within(&pod.namespace()?));
+        futures::stream::iter(on_it.filter_map(of_pod).collect::<Vec<_>>())
+    };
+    sight.machines.mirror().changes().flat_map(woken).boxed()
 }
 
 fn offers_more(change: &Change<Machine>) -> bool {

@@ -119,3 +119,40 @@ fn one_minicluster_can_ask_for_it_alone() {
         assert!(!is_suspended(&stage.job("asks").await.unwrap()), "asked no longer");
     });
 }
+
+#[test]
+fn two_gangs_that_come_together_do_not_take_the_same_room() {
+    run(async {
+        let stage = Stage::new(4, gang()).await;
+        tokio::join!(stage.make("a", WIDE, "60s"), stage.make("b", WIDE, "60s"), stage.make("c", WIDE, "60s"));
+        stage.pass(20).await;
+        let mut running = Vec::new();
+        for name in ["a", "b", "c"] {
+            running.extend((!is_suspended(&stage.job(name).await.unwrap())).then_some(name));
+        }
+        assert_eq!(running, ["a"], "one of them runs, all of it");
+        assert_eq!(stage.pods().await.len(), 4);
+        let (reason, sentence) = stage.says("b").await;
+        assert_eq!(reason, "WaitingForRoom", "{sentence}");
+        stage.pass(600).await;
+        for name in ["a", "b", "c"] {
+            assert_eq!(stage.says(name).await.0, "Completed", "{name}: one after the other");
+        }
+    });
+}
+
+#[test]
+fn a_gang_that_leaves_the_line_lets_the_next_one_start() {
+    run(async {
+        let stage = Stage::new(3, gang()).await;
+        stage.make("a", WIDE.replace("size: 4", "size: 2").as_str(), "10h").await;
+        stage.pass(10).await;
+        stage.make("b", WIDE.replace("size: 4", "size: 1").as_str(), "10h").await;
+        stage.make("c", WIDE.replace("size: 4", "size: 1").as_str(), "10h").await;
+        stage.pass(60).await;
+        assert_eq!(stage.says("c").await.0, "WaitingForRoom");
+        stage.delete("b").await;
+        stage.pass(60).await;
+        assert!(!is_suspended(&stage.job("c").await.unwrap()));
+    });
+}

@@ -3,8 +3,15 @@
 
 use bivouac_api::flux::MiniCluster;
 use bivouac_miniclusters::Settings;
-use k8s_openapi::api::{batch::v1::Job, core::v1::Secret};
-use kube::{ResourceExt, api::DeleteParams};
+use k8s_openapi::api::{
+    batch::v1::Job,
+    core::v1::{Node, Pod, Secret},
+};
+use kube::{
+    Api, ResourceExt,
+    api::{DeleteParams, Patch, PatchParams},
+};
+use serde_json::json;
 
 use crate::stage::{Stage, run};
 
@@ -138,5 +145,35 @@ fn a_lost_job_comes_back_but_done_work_does_not() {
         stage.pass(300).await;
         assert!(stage.job("flux").await.is_none());
         assert_eq!(stage.says("flux").await.0, "Completed");
+    });
+}
+
+#[test]
+fn a_rank_leaves_a_node_before_it_is_gone() {
+    run(async {
+        let stage = Stage::new(3, Settings::default()).await;
+        let wide = "{size: 2, interactive: true, containers: [{image: app, resources: {limits: {cpu: 12}}}]}";
+        stage.make("flux", wide, "240h").await;
+        stage.pass(30).await;
+        let node_of = |pods: Vec<Pod>, rank: &str| {
+            let label = "batch.kubernetes.io/job-completion-index";
+            let mut pods = pods.into_iter().filter(|pod| pod.labels().get(label).is_some_and(|index| index == rank));
+            pods.next().and_then(|pod| pod.spec?.node_name).unwrap_or_default()
+        };
+        let (lead, before) = (node_of(stage.pods().await, "0"), node_of(stage.pods().await, "1"));
+        let notice =
+            json!({"spec": {"taints": [{"key": "aws-node-termination-handler/spot-itn", "effect": "NoSchedule"}]}});
+        let nodes = Api::<Node>::all(stage.client.clone());
+        nodes.patch(&before, &PatchParams::default(), &Patch::Merge(&notice)).await.unwrap();
+        stage.pass(60).await;
+        let after = node_of(stage.pods().await, "1");
+        assert!(!after.is_empty() && after != before && after != lead, "{before} to {after}");
+        assert_eq!(stage.says("flux").await.0, "BrokersReady");
+        assert!(stage.events().await.contains(&"RankDrained".to_owned()));
+        nodes.patch(&lead, &PatchParams::default(), &Patch::Merge(&notice)).await.unwrap();
+        stage.asked();
+        stage.pass(60).await;
+        assert_eq!(node_of(stage.pods().await, "0"), lead, "the lead stays as long as it can");
+        assert_eq!(stage.asked(), Vec::<String>::new());
     });
 }

@@ -101,9 +101,9 @@ impl Rank {
 
     /// The broker alone: the script of the pod lives on.
     fn kill_broker(&self) {
-        let parent = self.child.as_ref().unwrap().id().to_string();
-        let children = Command::new("pgrep").args(["-x", "-P", &parent, "flux"]).output().unwrap();
-        assert!(kill(&["-KILL", String::from_utf8(children.stdout).unwrap().trim()]));
+        let script = self.child.as_ref().unwrap().id();
+        let children = fs::read_to_string(format!("/proc/{script}/task/{script}/children")).unwrap();
+        assert!(kill(&["-KILL", children.trim()]));
     }
 
     fn says(&self, file: &str, text: &str) -> bool {

@@ -11,6 +11,7 @@ mod fixtures;
 #[allow(dead_code, reason = "it is built by rustc")]
 #[path = "../brokers/flux.rs"]
 mod flux;
+mod others;
 mod plan;
 mod room;
 mod run;

@@ -26,7 +26,7 @@ use crate::{fixtures::minicluster, room::node};
 
 pub type Planned = Plan<MiniClusterStatus, Effect>;
 
-fn at(second: i64) -> Timestamp {
+pub fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
@@ -39,7 +39,7 @@ pub fn planned(minicluster: &MiniCluster, world: &World) -> Planned {
 }
 
 /// The Job as a first pass made it, with a status.
-fn made(minicluster: &MiniCluster, status: Value) -> Job {
+pub fn made(minicluster: &MiniCluster, status: Value) -> Job {
     let plan = planned(minicluster, &empty());
     let job = plan.children().find(|child| child.resource.kind == "Job").unwrap();
     let mut job: Job = serde_json::from_value(job.body.clone()).unwrap();
@@ -80,7 +80,7 @@ fn holds(plan: &Planned) -> String {
     format!("{}: {}", plan.conditions[0].reason, names.join(" "))
 }
 
-fn said(plan: &Planned) -> String {
+pub fn said(plan: &Planned) -> String {
     plan.conditions.iter().find(|verdict| verdict.type_ == "Ready").unwrap().message.clone()
 }
 
@@ -88,7 +88,7 @@ pub fn names(plan: &Planned) -> Vec<String> {
     plan.children().map(|child| format!("{} {}", child.resource.kind, child.key.name)).collect()
 }
 
-fn job(plan: &Planned) -> &Value {
+pub fn job(plan: &Planned) -> &Value {
     &plan.children().find(|child| child.resource.kind == "Job").unwrap().body
 }
 
@@ -165,7 +165,7 @@ fn defect_2_the_conditions_follow_the_whole_life() {
 #[test]
 fn defect_1_the_exit_code_is_told() {
     let one = minicluster("size: 1");
-    let lead = Rank { pod: "a".into(), uid: "u".into(), index: "0".into(), label: None, exit_code: Some(3) };
+    let lead = Rank { pod: "a".into(), uid: "u".into(), index: "0".into(), exit_code: Some(3), ..Rank::default() };
     let world = World { ranks: vec![lead], ..standing(&one, ended("Failed", "PodFailurePolicy")) };
     assert_eq!(said(&planned(&one, &world)), "the lead broker ended with code 3: so it is");
 }
@@ -274,7 +274,7 @@ fn defect_5_ranks_are_labelled_where_it_matters() {
         uid: format!("uid-{index}"),
         index: index.into(),
         label: label.map(str::to_owned),
-        exit_code: None,
+        ..Rank::default()
     };
     let labelled = |ranks: Vec<Rank>, selected: bool, all: bool| {
         let world = World { ranks, is_index_selected: selected, ..empty() };

@@ -35,7 +35,7 @@ fn pod(node: &str, phase: &str) -> Occupant {
 }
 
 fn count(pods: &[Occupant], nodes: &[Machine], more: Value, count: i32) -> Room {
-    room(pods, nodes, Ranks { pod: &spec(more), count })
+    room(pods, nodes, &[], Ranks { pod: &spec(more), count })
 }
 
 #[test]

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The texts of the scripts and of the configuration.
 
-use std::process::Command;
+use std::{path::PathBuf, process::Command};
 
 use bivouac_miniclusters::script::{self, broker_config, broker_options, hostlist, submit_flags};
+use bivouac_testenv::debian;
 
 use crate::fixtures::with;
 
@@ -124,11 +125,11 @@ fn scripts() -> Vec<String> {
     VARIED.iter().flat_map(|yaml| all(yaml)).collect()
 }
 
-fn lint(program: &str, arguments: &[&str], script: &str) {
+fn lint(mut program: Command, script: &str) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("script.sh");
     std::fs::write(&file, script).unwrap();
-    let output = Command::new(program).args(arguments).arg(&file).output().unwrap();
+    let output = program.arg(&file).output().unwrap();
     assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
 }
 
@@ -139,14 +140,30 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn bash_can_read_every_script() {
     assert_eq!(scripts().len(), 11);
-    scripts().iter().for_each(|script| lint("bash", &["-n"], script));
+    for script in scripts() {
+        let mut bash = Command::new("bash");
+        bash.arg("-n");
+        lint(bash, &script);
+    }
+}
+
+/// The one of this machine, else the one of Debian.
+fn shellcheck() -> Result<(PathBuf, String), String> {
+    if Command::new("shellcheck").arg("--version").output().is_ok() {
+        return Ok(("shellcheck".into(), String::new()));
+    }
+    let root = debian::unpack(&["shellcheck", "libffi8", "libgmp10"]).map_err(|error| format!("{error:#}"))?;
+    Ok((root.join("usr/bin/shellcheck"), debian::libraries(&root)))
 }
 
 #[test]
 fn shellcheck_has_no_complaint() {
-    if Command::new("shellcheck").arg("--version").output().is_err() {
-        println!("NOT RUN: shellcheck absent");
-        return;
+    match shellcheck() {
+        Err(reason) => println!("NOT RUN: shellcheck absent: {reason}"),
+        Ok((program, libraries)) => scripts().iter().for_each(|script| {
+            let mut shellcheck = Command::new(&program);
+            shellcheck.env("LD_LIBRARY_PATH", &libraries);
+            lint(shellcheck, script);
+        }),
     }
-    scripts().iter().for_each(|script| lint("shellcheck", &[], script));
 }

@@ -14,7 +14,7 @@ use crate::{
 fn the_status_tells_what_became_of_the_work() {
     let one = minicluster("size: 1");
     let status = |status: Value, code: Option<i32>| {
-        let lead = Rank { pod: "a".into(), uid: "u".into(), index: "0".into(), label: None, exit_code: code };
+        let lead = Rank { pod: "a".into(), uid: "u".into(), index: "0".into(), exit_code: code, ..Rank::default() };
         planned(&one, &World { ranks: vec![lead], ..standing(&one, status) }).status.unwrap()
     };
     let running = status(json!({"ready": 1, "startTime": "2026-01-01T00:00:00Z"}), None);
@@ -31,7 +31,7 @@ fn the_status_tells_what_became_of_the_work() {
 fn an_exit_code_outlives_its_pod() {
     let one = minicluster("size: 1");
     let world = standing(&one, ended("Failed", "PodFailurePolicy"));
-    let lead = Rank { pod: "a".into(), uid: "u".into(), index: "0".into(), label: None, exit_code: Some(3) };
+    let lead = Rank { pod: "a".into(), uid: "u".into(), index: "0".into(), exit_code: Some(3), ..Rank::default() };
     let seen = planned(&one, &World { ranks: vec![lead], ..standing(&one, ended("Failed", "PodFailurePolicy")) });
     assert_eq!(planned(&told(&one, &seen), &world).status.unwrap().exit_code, Some(3));
 }
