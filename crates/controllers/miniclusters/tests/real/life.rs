@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 /// How the operator calls itself in the audit log.
 pub const AGENT: &str = "bivouac-test";
 const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
