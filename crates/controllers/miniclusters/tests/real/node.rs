@@ -140,8 +140,7 @@ impl Drop for Node {
         }
         // The last processes may take a moment to go.
         for _ in 0..100 {
-            let groups = hierarchies().into_iter().map(|hierarchy| hierarchy.join(&self.group));
-            if groups.map(|group| remove(&group)).fold(true, |all, one| all && one) {
+            if hierarchies().into_iter().all(|hierarchy| remove(&hierarchy.join(&self.group))) {
                 return;
             }
             thread::sleep(Duration::from_millis(50));
