@@ -73,7 +73,7 @@ impl Kueue {
             let text = fs::read_to_string(manifest)?;
             let documents = serde_saphyr::from_multiple::<Value>(&text);
             for document in documents.with_context(|| manifest.display().to_string())? {
-                match document["kind"].as_str() {
+                match text_at(&document, "/kind") {
                     Some("CustomResourceDefinition") => kinds.push(self.kind(document)?),
                     Some("MutatingWebhookConfiguration") => {
                         self.hook::<MutatingWebhookConfiguration>(&client, document).await?;
@@ -89,13 +89,14 @@ impl Kueue {
     }
 
     /// Kueue insists on writing an authority there. Nobody asks for an old version, so nobody is ever asked to convert.
-    fn kind(&self, mut document: Value) -> Result<CustomResourceDefinition> {
+    fn kind(&self, document: Value) -> Result<CustomResourceDefinition> {
+        let mut kind: CustomResourceDefinition = serde_json::from_value(document)?;
         let convert = json!({"url": format!("{}/convert", self.url)});
-        document["spec"]["conversion"] = json!({
+        kind.spec.conversion = serde_json::from_value(json!({
             "strategy": "Webhook",
             "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": convert},
-        });
-        Ok(serde_json::from_value(document)?)
+        }))?;
+        Ok(kind)
     }
 
     /// Calls it where it listens, not through a Service.
@@ -103,16 +104,19 @@ impl Kueue {
     where
         K: kube::Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
     {
-        if let Some(hooks) = document["webhooks"].as_array_mut() {
-            let is_ours = |hook: &Value| GROUPS.iter().any(|group| hook["rules"][0]["apiGroups"][0] == *group);
-            hooks.retain(is_ours);
-            for hook in hooks {
-                let path = hook["clientConfig"]["service"]["path"].as_str().context("a webhook without a path")?;
-                hook["clientConfig"] = json!({"url": format!("{}{path}", self.url), "caBundle": self.authority});
-            }
+        let hooks = document.get_mut("webhooks").and_then(Value::as_array_mut).context("no webhooks")?;
+        hooks.retain(|hook| text_at(hook, "/rules/0/apiGroups/0").is_some_and(|group| GROUPS.contains(&group)));
+        for hook in hooks {
+            let path = text_at(hook, "/clientConfig/service/path").context("a webhook without a path")?;
+            let config = json!({"url": format!("{}{path}", self.url), "caBundle": self.authority});
+            hook.as_object_mut().context("no webhook")?.insert("clientConfig".to_owned(), config);
         }
         let hook: K = serde_json::from_value(document)?;
         Api::all(client.clone()).create(&PostParams::default(), &hook).await?;
         Ok(())
     }
+}
+
+fn text_at<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
+    value.pointer(pointer)?.as_str()
 }

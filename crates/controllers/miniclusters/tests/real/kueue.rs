@@ -11,7 +11,7 @@ use k8s_openapi::api::{
 };
 use kube::{
     Api, ResourceExt,
-    api::PostParams,
+    api::{Patch, PatchParams, PostParams},
     core::{ApiResource, DynamicObject, GroupVersionKind},
 };
 use serde_json::{Value, json};
@@ -44,6 +44,13 @@ async fn queue(stage: &Stage) {
     create(stage, "LocalQueue", "team", json!({"clusterQueue": "all"})).await;
 }
 
+/// `HoldAndDrain` puts out who is in; `None` opens the queue again.
+async fn set_stop(stage: &Stage, policy: &str) {
+    let api = Api::<DynamicObject>::all_with(stage.cluster.client(), &kueue("ClusterQueue"));
+    let patch = Patch::Merge(json!({"spec": {"stopPolicy": policy}}));
+    api.patch("all", &PatchParams::default(), &patch).await.unwrap();
+}
+
 async fn node(stage: &Stage) {
     let room = json!({"cpu": "16", "memory": "64Gi", "pods": "110"});
     let node = json!({
@@ -68,10 +75,13 @@ fn is_suspended(jobs: &[Job], name: &str) -> Option<bool> {
     jobs.iter().find(|job| job.name_any() == name)?.spec.as_ref()?.suspend
 }
 
-fn ready(all: &[MiniCluster], name: &str) -> Option<(String, String)> {
-    let conditions = &all.iter().find(|one| one.name_any() == name)?.status.as_ref()?.conditions;
-    let ready = conditions.iter().find(|one| one.type_ == "Ready")?;
-    Some((ready.reason.clone(), ready.message.clone()))
+fn ready(minicluster: &MiniCluster) -> Option<(&str, &str)> {
+    let ready = minicluster.status.as_ref()?.conditions.iter().find(|one| one.type_ == "Ready")?;
+    Some((&ready.reason, &ready.message))
+}
+
+fn says_it_waits(minicluster: &MiniCluster) -> bool {
+    ready(minicluster) == Some(("Suspended", "the Job waits in the queue team; Kueue decides when it starts"))
 }
 
 fn pods_of<'a>(pods: &'a [Pod], name: &str) -> Vec<&'a Pod> {
@@ -114,14 +124,16 @@ async fn a_real_queue_lets_one_in_after_the_other() {
     // There is no node yet, so the first one stays in the quota for as long as we like.
     stage.until::<Pod>("the pods of the first", |pods| pods_of(pods, "first").len() == 2).await;
     stage.make("second", spec()).await;
-    let waits = ("Suspended".to_owned(), "the Job waits in the queue team; Kueue decides when it starts".to_owned());
     stage
         .until::<MiniCluster>("what both say", |all| {
-            ready(all, "second").as_ref() == Some(&waits)
-                && ready(all, "first").is_some_and(|(reason, _)| reason == "BrokersStarting")
+            let starts = |one: &MiniCluster| ready(one).is_some_and(|(reason, _)| reason == "BrokersStarting");
+            all.len() == 2
+                && all.iter().all(|one| if one.name_any() == "first" { starts(one) } else { says_it_waits(one) })
         })
         .await;
 
+    // The last event may still be on its way.
+    tokio::time::sleep(Duration::from_secs(2)).await;
     let before = writes(&stage);
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(writes(&stage), before, "nothing happens, so there is nothing to write");
@@ -130,6 +142,12 @@ async fn a_real_queue_lets_one_in_after_the_other() {
     jobs.iter().for_each(assert_fields);
     let pods = stage.until::<Pod>("the pods of the first only", |pods| pods.len() == 2).await;
     assert_eq!(pods_of(&pods, "second").len(), 0);
+
+    set_stop(&stage, "HoldAndDrain").await;
+    stage.until::<MiniCluster>("both wait", |all| all.iter().all(|one| says_it_waits(one))).await;
+    let jobs = stage.until::<Job>("two Jobs", |jobs| jobs.len() == 2).await;
+    assert_eq!((is_suspended(&jobs, "first"), is_suspended(&jobs, "second")), (Some(true), Some(true)));
+    set_stop(&stage, "None").await;
 
     node(&stage).await;
     stage.until::<MiniCluster>("the end of both", |all| all.iter().all(|one| says(one, "JobFinished"))).await;
