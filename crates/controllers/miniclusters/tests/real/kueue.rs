@@ -144,7 +144,7 @@ async fn a_real_queue_lets_one_in_after_the_other() {
     assert_eq!(pods_of(&pods, "second").len(), 0);
 
     set_stop(&stage, "HoldAndDrain").await;
-    stage.until::<MiniCluster>("both wait", |all| all.iter().all(|one| says_it_waits(one))).await;
+    stage.until::<MiniCluster>("both wait", |all| all.iter().all(says_it_waits)).await;
     let jobs = stage.until::<Job>("two Jobs", |jobs| jobs.len() == 2).await;
     assert_eq!((is_suspended(&jobs, "first"), is_suspended(&jobs, "second")), (Some(true), Some(true)));
     set_stop(&stage, "None").await;
