@@ -148,6 +148,7 @@ impl Default for ControllerOptions {
                 gang_hold: SignedDuration::from_secs(60),
                 gang_then: GangThen::Wait,
                 label_all_pods: miniclusters.label_all_pods,
+                view_by_image: miniclusters.view_by_image,
             },
         }
     }
@@ -215,6 +216,12 @@ pub struct MiniClusterOptions {
     /// Set the label job-index on every pod, not only where something selects on it
     #[arg(long, env = "BIVOUAC_LABEL_ALL_PODS")]
     pub label_all_pods: bool,
+    /// Mount the image with Flux into the pods instead of copying from it
+    ///
+    /// Kubelets and container runtimes must know image volumes. A single MiniCluster chooses with the annotation
+    /// bivouac.dev/view: "image" or "copy".
+    #[arg(long, env = "BIVOUAC_VIEW_BY_IMAGE")]
+    pub view_by_image: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

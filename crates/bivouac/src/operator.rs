@@ -34,6 +34,7 @@ pub fn controllers(options: &ControllerOptions) -> Vec<Registration> {
             GangThen::Release => bivouac_miniclusters::GangThen::Release,
         },
         label_all_pods: miniclusters.label_all_pods,
+        view_by_image: miniclusters.view_by_image,
         ..bivouac_miniclusters::Settings::default()
     };
     vec![bivouac_tenancy::registration(tenancy), bivouac_miniclusters::registration(miniclusters)]

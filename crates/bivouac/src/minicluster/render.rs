@@ -5,13 +5,7 @@ use std::{io::Read, process::ExitCode};
 
 use anyhow::{Context, Result, anyhow, bail};
 use bivouac_api::flux::MiniCluster;
-use bivouac_miniclusters::{
-    Settings,
-    certificate::Certificate,
-    observe::World,
-    gang::GANG_ANNOTATION,
-    plan::plan,
-};
+use bivouac_miniclusters::{Settings, certificate::Certificate, gang::GANG_ANNOTATION, observe::World, plan::plan};
 use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 use serde_json::Value;

@@ -9,6 +9,9 @@ use kube::ResourceExt;
 
 use crate::faults;
 
+/// `image` or `copy`: how Flux comes into the pods.
+pub const VIEW_ANNOTATION: &str = "bivouac.dev/view";
+
 /// The label of all children of all MiniClusters: they are watched by it.
 pub const COMPONENT: (&str, &str) = ("app.kubernetes.io/component", "minicluster");
 
@@ -26,6 +29,8 @@ pub struct Settings {
     pub gang_then: GangThen,
     /// Set `job-index` on every pod, even if nothing selects on it.
     pub label_all_pods: bool,
+    /// Mount the image with Flux into the pods instead of copying from it; a MiniCluster chooses by an annotation.
+    pub view_by_image: bool,
 }
 
 /// What becomes of a cluster that was held back long enough.
@@ -46,8 +51,13 @@ impl Default for Settings {
             gang_hold: Duration::from_secs(60),
             gang_then: GangThen::Wait,
             label_all_pods: false,
+            view_by_image: false,
         }
     }
+}
+
+fn is_view_mounted(minicluster: &MiniCluster, settings: &Settings) -> bool {
+    minicluster.annotations().get(VIEW_ANNOTATION).map_or(settings.view_by_image, |wish| wish == "image")
 }
 
 /// What runs on the lead broker.
@@ -80,6 +90,8 @@ pub struct Cluster<'a> {
     pub sidecars: Vec<Placed<'a>>,
     pub flux: Flux,
     pub view: FluxContainer,
+    /// Flux comes from the mounted image: nothing is copied.
+    pub is_view_mounted: bool,
     pub logging: Logging,
     pub pod: Pod,
     pub settings: Settings,
@@ -104,6 +116,7 @@ impl<'a> Cluster<'a> {
             headless_name: if headless.is_empty() { name.clone() } else { headless },
             sidecars: placed.filter(|one| one.index != runner.index).collect(),
             runner,
+            is_view_mounted: is_view_mounted(minicluster, settings) && !view(&flux).disable,
             view: view(&flux),
             flux,
             logging: spec.logging.clone().unwrap_or_default(),

@@ -32,6 +32,8 @@
   value: {{ .Values.miniclusters.gangThen | quote }}
 - name: BIVOUAC_LABEL_ALL_PODS
   value: {{ .Values.miniclusters.labelAllPods | quote }}
+- name: BIVOUAC_VIEW_BY_IMAGE
+  value: {{ .Values.miniclusters.viewByImage | quote }}
 {{- with .Values.extraEnv }}
 {{ toYaml . }}
 {{- end }}

@@ -19,7 +19,7 @@ pub fn init(cluster: &Cluster<'_>) -> Container {
     Container {
         name: view.name.clone(),
         image: Some(view.image.clone()),
-        image_pull_policy: Some(if view.pull_always { "Always" } else { "IfNotPresent" }.to_owned()),
+        image_pull_policy: Some(view_pull_policy(cluster)),
         command: Some(bash("flux-init.sh")),
         working_dir: some(&view.working_dir),
         resources: view.resources.clone(),
@@ -29,6 +29,10 @@ pub fn init(cluster: &Cluster<'_>) -> Container {
         volume_mounts: Some(volume::mounts_of_init(cluster)),
         ..Container::default()
     }
+}
+
+pub fn view_pull_policy(cluster: &Cluster<'_>) -> String {
+    if cluster.view.pull_always { "Always" } else { "IfNotPresent" }.to_owned()
 }
 
 /// What the init container writes belongs to the user that runs the broker.

@@ -7,8 +7,8 @@ use bivouac_api::flux::{self, Container};
 use k8s_openapi::{
     api::core::v1::{
         CSIVolumeSource, ConfigMapProjection, ConfigMapVolumeSource, EmptyDirVolumeSource, HostPathVolumeSource,
-        KeyToPath, PersistentVolumeClaimVolumeSource, ProjectedVolumeSource, SecretProjection, SecretVolumeSource,
-        Volume, VolumeMount, VolumeProjection,
+        ImageVolumeSource, KeyToPath, PersistentVolumeClaimVolumeSource, ProjectedVolumeSource, SecretProjection,
+        SecretVolumeSource, Volume, VolumeMount, VolumeProjection,
     },
     apimachinery::pkg::api::resource::Quantity,
 };
@@ -19,6 +19,8 @@ const SCRIPTS: &str = "flux-operator";
 /// The scripts with the certificate beside them, for the runner only.
 const RUNNER: &str = "flux-operator-runner";
 const HOME: &str = "flux-operator-home";
+/// The image with Flux, mounted as it is.
+const IMAGE: &str = "flux-operator-view";
 const EXECUTABLE: i32 = 0o777;
 
 /// Volumes that every pod has, and those of its containers.
@@ -39,6 +41,14 @@ pub fn of_pod(cluster: &Cluster<'_>) -> Vec<Volume> {
         projected(SCRIPTS, vec![scripts(cluster)]),
         projected(RUNNER, vec![scripts(cluster), certificate(cluster)]),
     ];
+    volumes.extend(cluster.is_view_mounted.then(|| Volume {
+        name: IMAGE.to_owned(),
+        image: Some(ImageVolumeSource {
+            reference: Some(cluster.view.image.clone()),
+            pull_policy: Some(super::container::view_pull_policy(cluster)),
+        }),
+        ..Volume::default()
+    }));
     volumes.extend(of_containers(&cluster.spec.containers));
     volumes
 }
@@ -89,17 +99,24 @@ pub fn mounts_of_init(cluster: &Cluster<'_>) -> Vec<VolumeMount> {
     ]
 }
 
-/// What a container of the pods mounts. The programs of the view lie in the shared volume and appear at the place that
-/// they were built for: no second copy.
+/// What a container of the pods mounts. The programs of the view lie in the shared volume, or in the image, and appear
+/// at the place that they were built for: no second copy.
 pub fn mounts(cluster: &Cluster<'_>, container: &Container, is_runner: bool) -> Vec<VolumeMount> {
     let view = &cluster.view.name;
     let folder = if is_runner { RUNNER } else { SCRIPTS };
-    let mut mounts = vec![
-        VolumeMount { sub_path: Some("software".to_owned()), ..mount(view, "/opt/software") },
+    let part =
+        |volume: &str, part: &str, path: &str| VolumeMount { sub_path: Some(part.to_owned()), ..mount(volume, path) };
+    let programs = if cluster.is_view_mounted {
+        vec![part(IMAGE, "opt/software", "/opt/software"), part(IMAGE, "opt/views", "/opt/views")]
+    } else {
+        vec![part(view, "software", "/opt/software")]
+    };
+    let mut mounts = programs;
+    mounts.extend([
         mount(HOME, "/home/flux-operator"),
         mount(view, &cluster.view.mount_path),
         VolumeMount { read_only: Some(true), ..mount(folder, script::FOLDER) },
-    ];
+    ]);
     mounts.extend(own_mounts(container));
     mounts
 }

@@ -45,6 +45,9 @@ pub fn init(cluster: &Cluster<'_>) -> String {
     let mut head = head("init", cluster);
     head += &assign("hosts", &hostlist(cluster));
     head += &assign("op_config", &broker_config(cluster));
+    if cluster.is_view_mounted {
+        head += &assign("op_mounted", "1");
+    }
     head + INIT
 }
 

@@ -194,3 +194,31 @@ fn defect_14_the_init_container_is_the_same_user() {
         assert!(text.contains("\"mode\":292"), "a file of root with mode 0400 would be closed to it: {text}");
     });
 }
+
+#[test]
+fn the_view_is_mounted_from_its_image_if_asked() {
+    let pod = |annotation: Option<&str>, settings: &Settings, spec: &str| {
+        let mut minicluster = minicluster(spec);
+        let mark = |wish: &str| [("bivouac.dev/view".to_owned(), wish.to_owned())].into();
+        minicluster.metadata.annotations = annotation.map(mark);
+        let cluster = Cluster::of(&minicluster, 1, settings).unwrap();
+        serde_json::to_value(bivouac_miniclusters::build::pod_template(&cluster).spec.unwrap()).unwrap()
+    };
+    let image = |pod: &Value| pod["volumes"].as_array().unwrap().iter().find_map(|one| one.get("image").cloned());
+    let on = Settings { view_by_image: true, ..Settings::default() };
+    let spec = "flux: {container: {image: view:1, pullAlways: true}}\ncontainers: [{image: a, runFlux: true}, {image: b, name: b}]";
+    let asked = pod(Some("image"), &Settings::default(), spec);
+    assert_eq!(image(&asked), Some(json!({"reference": "view:1", "pullPolicy": "Always"})));
+    for container in asked["containers"].as_array().unwrap() {
+        let mounts = container["volumeMounts"].as_array().unwrap().iter();
+        let parts: Vec<_> = mounts.filter(|mount| mount["name"] == "flux-operator-view").collect();
+        let parts: Vec<_> = parts.iter().map(|mount| (&mount["subPath"], &mount["mountPath"])).collect();
+        let (software, views) =
+            ((json!("opt/software"), json!("/opt/software")), (json!("opt/views"), json!("/opt/views")));
+        assert_eq!(parts, [(&software.0, &software.1), (&views.0, &views.1)]);
+    }
+    assert!(image(&pod(None, &on, spec)).is_some());
+    assert!(image(&pod(Some("copy"), &on, spec)).is_none());
+    assert!(image(&pod(None, &Settings::default(), spec)).is_none());
+    assert!(image(&pod(None, &on, "flux: {container: {disable: true}}\ncontainers: [{image: a}]")).is_none());
+}

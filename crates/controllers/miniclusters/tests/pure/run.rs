@@ -68,13 +68,17 @@ impl Pod {
 
     /// A pod whose init container has run: twice, as after a restart of its sandbox.
     fn made(yaml: &str, disable: bool) -> Self {
+        Self::with(yaml, disable, &Settings::default())
+    }
+
+    fn with(yaml: &str, disable: bool, settings: &Settings) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().display().to_string();
         let mut minicluster = minicluster(yaml);
         let flux = minicluster.spec.flux.get_or_insert_default();
         let view = flux.container.get_or_insert_default();
         (view.mount_path, view.disable) = (format!("{base}/mnt"), disable);
-        let cluster = Cluster::of(&minicluster, minicluster.spec.size, &Settings::default()).unwrap();
+        let cluster = Cluster::of(&minicluster, minicluster.spec.size, settings).unwrap();
         let runner = script::runner(&cluster).replace("/flux_operator/", &format!("{base}/"));
         let runner = runner.replace("/tmp/fluxout", &format!("{base}/fluxout"));
         fs::create_dir_all(folder.path().join("bin")).unwrap();
@@ -165,6 +169,20 @@ fn flux_can_come_with_the_view() {
         assert_eq!(text(&out.stdout), expected, "{}", text(&out.stderr));
         assert!(pod.folder.path().join("mnt/software/x").exists());
         assert!(!pod.folder.path().join("mnt/view/bin/bin").exists(), "copied once, not into itself");
+    }
+}
+
+#[test]
+fn the_view_can_stay_in_its_image() {
+    let settings = Settings { view_by_image: true, ..Settings::default() };
+    let print = "sh -c 'echo $PYTHONPATH'";
+    let pod = Pod::with(&format!("{QUIET}containers: [{{command: \"{print}\"}}]"), false, &settings);
+    let out = pod.lead(&[("PYTHONPATH", "/own")]);
+    let expected = format!("/own:{}/view/lib/python3.11/site-packages\n", pod.path("mnt"));
+    assert_eq!(text(&out.stdout), expected, "{}", text(&out.stderr));
+    for (link, target) in [("mnt/view", "opt/views/._view/abc"), ("mnt/software", "opt/software")] {
+        let link = fs::read_link(pod.folder.path().join(link)).unwrap();
+        assert_eq!(link, pod.folder.path().join(target), "nothing is copied, though the script ran twice");
     }
 }
 

@@ -91,3 +91,15 @@ async fn a_job_follows_its_size_and_keeps_its_pods() {
     assert_eq!(spec.parallelism, Some(3));
     assert_eq!(spec.template.spec.unwrap().containers[0].image.as_deref(), Some("a"));
 }
+
+#[tokio::test]
+async fn the_view_can_be_mounted_from_its_image() {
+    let (cluster, namespace) = stage().await;
+    let text = "size: 1\ncontainers: [{image: a, command: b}]";
+    let mut minicluster = MiniCluster::new("mounted", serde_saphyr::from_str(text).unwrap());
+    minicluster.metadata.namespace = Some(namespace.name().to_owned());
+    minicluster.metadata.annotations = Some([("bivouac.dev/view".to_owned(), "image".to_owned())].into());
+    let job = apply(&cluster, &planned(&minicluster, None), "mounted").await;
+    let volumes = job.spec.unwrap().template.spec.unwrap().volumes.unwrap();
+    assert!(volumes.iter().any(|volume| volume.image.is_some()), "the server knows image volumes and keeps them");
+}
