@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The embedded API server beside the real one: the same requests, the same machine, one run.
 //!
-//! Ours is asked in process and on one thread; the real one over one HTTP/2 connection, as its clients do.
+//! Ours is a service in this process, asked on one thread; the real one is asked over one HTTP/2 connection, as its
+//! clients do.
 
 use std::fs;
 use std::time::Instant;
@@ -9,8 +10,10 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use bivouac_apiserver::{ApiServer, Settings};
 use bivouac_testenv::{Options, TestCluster};
+use bytes::Bytes;
 use futures::{AsyncReadExt, StreamExt};
 use http::Request;
+use http_body_util::{BodyExt, Full};
 use kube::Client;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
@@ -45,7 +48,7 @@ fn run(args: &[String]) -> Result<Report> {
         [only] if only == "--million" => return one_thread.block_on(million()),
         _ => bail!("the only option is --million"),
     }
-    let ours = one_thread.block_on(ours())?;
+    let (ours, through_client) = one_thread.block_on(ours())?;
     eprintln!("ours: {ours:?}");
     let real = tokio::runtime::Runtime::new()?.block_on(real())?;
     eprintln!("real: {real:?}");
@@ -67,13 +70,36 @@ fn run(args: &[String]) -> Result<Report> {
         report.add(our_key, ours, unit, format!("{:.2} times the real server's", ours / real));
         report.add(real_key, real, unit, "");
     }
+    report.add("ours.client_creates_per_s", through_client, "pods/s", "through a client of kube in the same thread");
     Ok(report)
 }
 
-async fn ours() -> Result<Figures> {
+/// The figures, and how many creates a second pass through a client of kube, which works for each of them too.
+async fn ours() -> Result<(Figures, f64)> {
+    const THROUGH_CLIENT: usize = 20_000;
     let server = ApiServer::start(Settings::default()).await?;
-    let client = Client::new(server, "default");
-    measure(&client, || memory(&[std::process::id()])).await
+    let client = Client::new(server.clone(), "default");
+    let ask = async |request: Request<Vec<u8>>| {
+        let answer = server.answer(request.map(|body| Full::new(Bytes::from(body)))).await;
+        let code = answer.status();
+        let body = answer.into_body().collect().await?.to_bytes();
+        ensure!(code.is_success(), "{}", String::from_utf8_lossy(&body));
+        Ok(())
+    };
+    let figures = measure(&client, ask, || memory(&[std::process::id()])).await?;
+    let ask = through(&client);
+    let path = prepare(&ask, "client").await?;
+    let start = Instant::now();
+    each(THROUGH_CLIENT, |n| create(&ask, &path, n)).await?;
+    Ok((figures, THROUGH_CLIENT as f64 / start.elapsed().as_secs_f64()))
+}
+
+fn through(client: &Client) -> impl AsyncFn(Request<Vec<u8>>) -> Result<()> {
+    async |request: Request<Vec<u8>>| {
+        let path = request.uri().to_string();
+        client.request_text(request).await.context(path)?;
+        Ok(())
+    }
 }
 
 async fn real() -> Result<Figures> {
@@ -82,22 +108,31 @@ async fn real() -> Result<Figures> {
     let pids: Vec<u32> = cluster.pids().map(|(_, pid)| pid).collect();
     let config = bivouac_runtime::client::config(Some(cluster.kubeconfig())).await?;
     let client = bivouac_runtime::client::connect(config, "bench")?;
-    measure(&client, || memory(&pids)).await
+    measure(&client, through(&client), || memory(&pids)).await
 }
 
-async fn measure(client: &Client, memory: impl Fn() -> Result<f64>) -> Result<Figures> {
-    send(client, "POST", "/api/v1/namespaces", &json!({"metadata": {"name": NAMESPACE}})).await?;
+/// A namespace in which pods can be made: their path.
+async fn prepare(ask: &impl AsyncFn(Request<Vec<u8>>) -> Result<()>, namespace: &str) -> Result<String> {
+    ask(post("/api/v1/namespaces", &json!({"metadata": {"name": namespace}}))?).await?;
     let account = json!({"metadata": {"name": "default"}});
-    send(client, "POST", &format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts"), &account).await?;
+    ask(post(&format!("/api/v1/namespaces/{namespace}/serviceaccounts"), &account)?).await?;
+    Ok(format!("/api/v1/namespaces/{namespace}/pods"))
+}
+
+async fn measure(
+    client: &Client,
+    ask: impl AsyncFn(Request<Vec<u8>>) -> Result<()>,
+    memory: impl Fn() -> Result<f64>,
+) -> Result<Figures> {
+    let path = prepare(&ask, NAMESPACE).await?;
     let before = memory()?;
     let start = Instant::now();
-    let path = format!("/api/v1/namespaces/{NAMESPACE}/pods");
-    each(OBJECTS, |n| create(client, &path, n)).await?;
+    each(OBJECTS, |n| create(&ask, &path, n)).await?;
     let creates_per_s = OBJECTS as f64 / start.elapsed().as_secs_f64();
     let bytes_per_object = (memory()? - before) / OBJECTS as f64;
 
     let start = Instant::now();
-    each(APPLIES, |n| apply(client, n)).await?;
+    each(APPLIES, |n| apply(&ask, n)).await?;
     let applies_per_s = APPLIES as f64 / start.elapsed().as_secs_f64();
 
     let mut list_100k_ms = f64::MAX;
@@ -127,14 +162,15 @@ async fn million() -> Result<Report> {
     /// As many events as are watched. The server remembers twice as many of each kind.
     const WATCHED: usize = 50_000;
     let client = Client::new(ApiServer::start(Settings::default()).await?, "default");
-    send(&client, "POST", "/api/v1/namespaces", &json!({"metadata": {"name": NAMESPACE}})).await?;
+    let ask = &through(&client);
+    ask(post("/api/v1/namespaces", &json!({"metadata": {"name": NAMESPACE}}))?).await?;
     let path = &format!("/api/v1/namespaces/{NAMESPACE}/configmaps");
     let before = memory(&[std::process::id()])?;
     let start = Instant::now();
     let client = &client;
     let create = |n: usize| async move {
         let map = json!({"metadata": {"name": format!("map-{n:07}")}, "data": {"n": n.to_string()}});
-        send(client, "POST", path, &map).await
+        ask(post(path, &map)?).await
     };
     each(COUNT, create).await?;
     let seconds = start.elapsed().as_secs_f64();
@@ -205,23 +241,21 @@ fn pod(n: usize) -> Value {
     })
 }
 
-async fn create(client: &Client, path: &str, n: usize) -> Result<()> {
-    send(client, "POST", path, &pod(n)).await
+async fn create(ask: &impl AsyncFn(Request<Vec<u8>>) -> Result<()>, path: &str, n: usize) -> Result<()> {
+    ask(post(path, &pod(n))?).await
 }
 
-async fn send(client: &Client, method: &str, path: &str, body: &Value) -> Result<()> {
-    let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
-    client.request_text(request.body(body.to_string().into_bytes())?).await.context(path.to_owned())?;
-    Ok(())
+fn post(path: &str, body: &Value) -> Result<Request<Vec<u8>>> {
+    let request = Request::post(path).header("content-type", "application/json");
+    Ok(request.body(body.to_string().into_bytes())?)
 }
 
-async fn apply(client: &Client, n: usize) -> Result<()> {
+async fn apply(ask: &impl AsyncFn(Request<Vec<u8>>) -> Result<()>, n: usize) -> Result<()> {
     let name = format!("map-{}", n % 1_000);
     let path = format!("/api/v1/namespaces/{NAMESPACE}/configmaps/{name}?fieldManager=bench&force=true");
     let body = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"round": (n / 1_000).to_string()}}, "data": {"n": n.to_string(), "same": "value"}});
     let request = Request::patch(path).header("content-type", "application/apply-patch+yaml");
-    client.request_text(request.body(body.to_string().into_bytes())?).await?;
-    Ok(())
+    ask(request.body(body.to_string().into_bytes())?).await
 }
 
 /// Reads an answer to its end, or until somebody has enough. The answer is how many bytes came.

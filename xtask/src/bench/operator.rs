@@ -8,10 +8,39 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
+use bivouac_runtime::reconcile::Kind;
+use bivouac_testenv::TestCluster;
+use kube::{Api, Client, api::ListParams};
 
+use super::audit::{self, Requests};
 use crate::repo;
 
 pub struct Operator(Child);
+
+/// What it asked of the API server, and what it took.
+pub struct Usage {
+    pub requests: Requests,
+    /// While nothing happened.
+    pub steady: Requests,
+    /// By a second start over the settled world.
+    pub restart: Requests,
+    pub rss_mb: f64,
+}
+
+/// A fresh CRD answers with 503 or 404 for a moment; that is not what is measured.
+pub async fn wait_until_served<K: Kind>(client: &Client) -> Result<()> {
+    let api = Api::<K>::all(client.clone());
+    let until = Instant::now() + Duration::from_secs(60);
+    while let Err(error) = api.list(&ListParams::default()).await {
+        if Instant::now() > until {
+            bail!("{} are not served: {error}", K::plural(&()));
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    // The watch cache of a new kind warms up.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    Ok(())
+}
 
 /// The release build of the binary.
 pub fn build() -> Result<PathBuf> {
@@ -57,7 +86,28 @@ impl Operator {
         Ok(operator)
     }
 
-    pub fn rss_mb(&self) -> Result<f64> {
+    /// Lets it settle, watches it do nothing for a while, and starts another one in its place. `before` was counted
+    /// before there was work.
+    pub async fn end(self, binary: &Path, cluster: &TestCluster, before: &Requests, steady: Duration) -> Result<Usage> {
+        let log = cluster.audit_log().context("the cluster keeps no audit log")?;
+        let settled = audit::settled(log).await?;
+        let rss_mb = self.rss_mb()?;
+        tokio::time::sleep(steady).await;
+        let later = audit::count(log)?;
+        drop(self);
+        let again = Operator::start(binary, cluster.kubeconfig(), "second").await?;
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let restarted = audit::count(log)?;
+        drop(again);
+        Ok(Usage {
+            requests: settled.since(before),
+            steady: later.since(&settled),
+            restart: restarted.since(&later),
+            rss_mb,
+        })
+    }
+
+    fn rss_mb(&self) -> Result<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
         let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;

@@ -42,7 +42,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
 }
 
 fn up(with_operator: bool) -> Result<ExitCode> {
-    let paths = ensure(&Component::ALL)?;
+    let paths = ensure(&Component::USUAL)?;
     build_supervisor()?;
     let standing = Standing::of_this_checkout()?;
     let ready = match standing.running() {

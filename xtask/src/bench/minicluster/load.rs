@@ -14,7 +14,7 @@ use futures::{Stream, StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
 use kube::{
     Api, Client, ResourceExt,
-    api::{ListParams, PostParams},
+    api::PostParams,
     runtime::{WatchStreamExt, watcher},
 };
 use serde_json::json;
@@ -50,21 +50,6 @@ fn minicluster(number: usize, size: usize) -> Result<MiniCluster> {
             "containers": [{"image": "ubuntu:noble", "command": "sleep 1"}],
         },
     }))?)
-}
-
-/// A fresh CRD answers with 503 or 404 for a moment; that is not what is measured.
-pub async fn wait_until_served(client: &Client) -> Result<()> {
-    let api = Api::<MiniCluster>::all(client.clone());
-    let until = Instant::now() + PATIENCE;
-    while let Err(error) = api.list(&ListParams::default()).await {
-        if Instant::now() > until {
-            bail!("MiniClusters are not served: {error}");
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    // The watch cache of a new kind warms up.
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    Ok(())
 }
 
 /// Nodes that KWOK plays.

@@ -6,11 +6,12 @@ mod load;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use bivouac_api::flux::MiniCluster;
 use bivouac_testenv::{Options, TestCluster};
 
 use super::{
     Bench, Report, audit,
-    operator::{self, Operator},
+    operator::{self, Operator, Usage},
 };
 use load::Shape;
 
@@ -42,10 +43,7 @@ struct Run {
     creates_per_s: f64,
     pods_seconds: f64,
     done_seconds: f64,
-    requests: audit::Requests,
-    steady: audit::Requests,
-    restart: audit::Requests,
-    rss_mb: f64,
+    usage: Usage,
     labels: load::Labels,
 }
 
@@ -63,8 +61,8 @@ async fn run(arguments: &[String]) -> Result<Report> {
             run.creates_per_s,
             run.pods_seconds,
             run.done_seconds,
-            run.requests.all() as f64 / MANY.clusters as f64,
-            run.rss_mb
+            run.usage.requests.all() as f64 / MANY.clusters as f64,
+            run.usage.rss_mb
         );
         runs.push(run);
     }
@@ -76,7 +74,7 @@ async fn measure(binary: &std::path::Path, shape: Shape, steady: Duration) -> Re
     let cluster = TestCluster::start(Options { audit: true, ..Options::default() }).await?;
     cluster.install_crds(&bivouac_api::crds()).await?;
     let client = cluster.client();
-    load::wait_until_served(&client).await?;
+    operator::wait_until_served::<MiniCluster>(&client).await?;
     load::nodes(&client).await?;
     let creates_per_s = load::floor(&cluster).await?;
     let log = cluster.audit_log().context("the cluster keeps no audit log")?;
@@ -89,25 +87,8 @@ async fn measure(binary: &std::path::Path, shape: Shape, steady: Duration) -> Re
     let pods_seconds = started.elapsed().as_secs_f64();
     load::all_finished(&client, shape).await?;
     let done_seconds = started.elapsed().as_secs_f64();
-    let settled = audit::settled(log).await?;
-    let rss_mb = operator.rss_mb()?;
-    tokio::time::sleep(steady).await;
-    let later = audit::count(log)?;
-    drop(operator);
-    let again = Operator::start(binary, cluster.kubeconfig(), "second").await?;
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    let restarted = audit::count(log)?;
-    drop(again);
-    Ok(Run {
-        creates_per_s,
-        pods_seconds,
-        done_seconds,
-        requests: settled.since(&before),
-        steady: later.since(&settled),
-        restart: restarted.since(&later),
-        rss_mb,
-        labels: labels.await??,
-    })
+    let usage = operator.end(binary, &cluster, &before, steady).await?;
+    Ok(Run { creates_per_s, pods_seconds, done_seconds, usage, labels: labels.await?? })
 }
 
 /// How long a bare client would need for as many objects.
@@ -119,13 +100,14 @@ fn report(runs: &[Run], large: &Run, steady_seconds: u64) -> Result<Report> {
     let ratio = |run: &Run, shape| run.pods_seconds / floor(shape, CHILDREN, run.creates_per_s);
     let best = runs.iter().min_by(|one, other| ratio(one, MANY).total_cmp(&ratio(other, MANY))).context("no run")?;
     let first = runs.first().context("no run")?;
-    ensure!(first.requests.writes() > 0, "the audit log shows no write of the operator");
+    ensure!(first.usage.requests.writes() > 0, "the audit log shows no write of the operator");
     ensure!(runs.iter().all(|run| run.labels.wrong == 0), "a pod has the job-index of another");
     let theirs = ORIGINAL_PODS_SECONDS / floor(MANY, ORIGINAL_CHILDREN, ORIGINAL_CREATES_PER_S);
     let each = |count: usize| count as f64 / MANY.clusters as f64;
     let per_minute = |count: usize| count as f64 * 60.0 / steady_seconds.max(1) as f64;
-    let rss = runs.iter().map(|run| run.rss_mb).fold(0.0, f64::max);
-    let verbs: Vec<_> = first.requests.0.iter().map(|(verb, count)| format!("{:.2} {verb}", each(*count))).collect();
+    let rss = runs.iter().map(|run| run.usage.rss_mb).fold(0.0, f64::max);
+    let verbs: Vec<_> =
+        first.usage.requests.0.iter().map(|(verb, count)| format!("{:.2} {verb}", each(*count))).collect();
 
     let mut report = Report::default();
     report.add("objects", MANY.clusters as f64, "", "MiniClusters of size 4, created by 8 requests at a time");
@@ -142,20 +124,20 @@ fn report(runs: &[Run], large: &Run, steady_seconds: u64) -> Result<Report> {
     report.add("times_faster", theirs / ratio(best, MANY), "x", "the bar is 3");
     report.add(
         "requests_per_object",
-        each(first.requests.all()),
+        each(first.usage.requests.all()),
         "",
         format!("{}; the bar is 9, the original's {ORIGINAL_REQUESTS}", verbs.join(", ")),
     );
-    report.add("writes_per_object", each(first.requests.writes()), "", "events included");
-    report.add("reads_per_object", each(first.requests.reads()), "", "");
-    report.add("steady_writes_per_minute", per_minute(first.steady.writes()), "", "the bar is 0");
+    report.add("writes_per_object", each(first.usage.requests.writes()), "", "events included");
+    report.add("reads_per_object", each(first.usage.requests.reads()), "", "");
+    report.add("steady_writes_per_minute", per_minute(first.usage.steady.writes()), "", "the bar is 0");
     report.add(
         "steady_reads_per_minute",
-        per_minute(first.steady.reads()),
+        per_minute(first.usage.steady.reads()),
         "",
         "one discovery in ten minutes is allowed",
     );
-    report.add("restart_writes", first.restart.writes() as f64, "", "the bar is 0");
+    report.add("restart_writes", first.usage.restart.writes() as f64, "", "the bar is 0");
     report.add("rss_mb", rss, "MB", format!("the bar is half the original's: {}", ORIGINAL_RSS_MB / 2.0));
     report.add(
         "labels_right",
@@ -165,7 +147,7 @@ fn report(runs: &[Run], large: &Run, steady_seconds: u64) -> Result<Report> {
     );
     report.add("large.pods_seconds", large.pods_seconds, "s", "one MiniCluster of size 1,000");
     report.add("large.ratio", ratio(large, LARGE), "x", "against its floor");
-    report.add("large.requests", large.requests.all() as f64, "", "");
-    report.add("large.rss_mb", large.rss_mb, "MB", "");
+    report.add("large.usage.requests", large.usage.requests.all() as f64, "", "");
+    report.add("large.usage.rss_mb", large.usage.rss_mb, "MB", "");
     Ok(report)
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The Workspaces of the measurement.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use bivouac_api::tenant::Workspace;
 use futures::{StreamExt, TryStreamExt};
 use kube::{
     Api, Client,
-    api::{ListParams, PostParams},
+    api::PostParams,
     runtime::{WatchStreamExt, watcher},
 };
 use serde_json::json;
@@ -43,21 +43,6 @@ pub fn workspace(number: usize) -> Result<Workspace> {
             "networkIsolation": {"enabled": true, "allowedNamespaces": ["kube-system", "otterscale-system"]},
         },
     }))?)
-}
-
-/// A fresh CRD answers with 503 or 404 for a moment; that is not what is measured.
-pub async fn wait_until_served(client: &Client) -> Result<()> {
-    let api = Api::<Workspace>::all(client.clone());
-    let until = Instant::now() + PATIENCE;
-    while let Err(error) = api.list(&ListParams::default()).await {
-        if Instant::now() > until {
-            bail!("Workspaces are not served: {error}");
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    // The watch cache of a new kind warms up.
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    Ok(())
 }
 
 pub async fn create(client: &Client, count: usize) -> Result<Vec<Workspace>> {

@@ -7,11 +7,12 @@ mod load;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use bivouac_api::tenant::Workspace;
 use bivouac_testenv::{Options, TestCluster};
 
 use super::{
     Bench, Report, audit,
-    operator::{self, Operator},
+    operator::{self, Operator, Usage},
 };
 
 const WORKSPACES: usize = 300;
@@ -32,10 +33,7 @@ struct Arguments {
 /// What one run of the operator showed.
 struct Run {
     seconds: f64,
-    requests: audit::Requests,
-    steady: audit::Requests,
-    restart: audit::Requests,
-    rss_mb: f64,
+    usage: Usage,
 }
 
 #[tokio::main]
@@ -49,7 +47,7 @@ async fn run(arguments: &[String]) -> Result<Report> {
         // The long watch is needed once.
         let steady = if round == 1 { Duration::from_secs(arguments.steady_seconds) } else { Duration::ZERO };
         let run = measure(&cluster().await?, &binary, steady).await?;
-        eprintln!("round {round}: operator {:.2} s, {:.1} MB", run.seconds, run.rss_mb);
+        eprintln!("round {round}: operator {:.2} s, {:.1} MB", run.seconds, run.usage.rss_mb);
         floors.push(floor);
         runs.push(run);
     }
@@ -59,7 +57,7 @@ async fn run(arguments: &[String]) -> Result<Report> {
 async fn cluster() -> Result<TestCluster> {
     let cluster = TestCluster::start(Options { audit: true, ..Options::default() }).await?;
     cluster.install_crds(&bivouac_api::crds()).await?;
-    load::wait_until_served(&cluster.client()).await?;
+    operator::wait_until_served::<Workspace>(&cluster.client()).await?;
     Ok(cluster)
 }
 
@@ -71,22 +69,8 @@ async fn measure(cluster: &TestCluster, binary: &std::path::Path, steady: Durati
     load::create(&cluster.client(), WORKSPACES).await?;
     load::all_ready(&cluster.client(), WORKSPACES).await?;
     let seconds = started.elapsed().as_secs_f64();
-    let settled = audit::settled(log).await?;
-    let rss_mb = operator.rss_mb()?;
-    tokio::time::sleep(steady).await;
-    let later = audit::count(log)?;
-    drop(operator);
-    let again = Operator::start(binary, cluster.kubeconfig(), "second").await?;
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    let restarted = audit::count(log)?;
-    drop(again);
-    Ok(Run {
-        seconds,
-        requests: settled.since(&before),
-        steady: later.since(&settled),
-        restart: restarted.since(&later),
-        rss_mb,
-    })
+    let usage = operator.end(binary, cluster, &before, steady).await?;
+    Ok(Run { seconds, usage })
 }
 
 fn report(floors: &[f64], runs: &[Run], steady_seconds: u64) -> Result<Report> {
@@ -94,10 +78,10 @@ fn report(floors: &[f64], runs: &[Run], steady_seconds: u64) -> Result<Report> {
     let floor = best(&mut floors.iter().copied());
     let seconds = best(&mut runs.iter().map(|run| run.seconds));
     let first = runs.first().context("no run")?;
-    ensure!(first.requests.writes() > 0, "the audit log shows no write of the operator");
+    ensure!(first.usage.requests.writes() > 0, "the audit log shows no write of the operator");
     let per_object = |count: usize| count as f64 / WORKSPACES as f64;
     let per_minute = |count: usize| count as f64 * 60.0 / steady_seconds.max(1) as f64;
-    let rss = runs.iter().map(|run| run.rss_mb).fold(0.0, f64::max);
+    let rss = runs.iter().map(|run| run.usage.rss_mb).fold(0.0, f64::max);
     let list = |values: Vec<f64>| values.iter().map(|value| format!("{value:.2}")).collect::<Vec<_>>().join(", ");
 
     let mut report = Report::default();
@@ -105,28 +89,28 @@ fn report(floors: &[f64], runs: &[Run], steady_seconds: u64) -> Result<Report> {
     report.add("seconds", seconds, "s", format!("best of {}", list(runs.iter().map(|run| run.seconds).collect())));
     report.add("floor_seconds", floor, "s", format!("best of {}", list(floors.to_vec())));
     report.add("ratio", seconds / floor, "x", "the bar is 1.5, the goal 1.3");
-    report.add("writes_per_object", per_object(first.requests.writes()), "", "6 children, 1 status, 1 event");
+    report.add("writes_per_object", per_object(first.usage.requests.writes()), "", "6 children, 1 status, 1 event");
     report.add(
         "reads_per_object",
-        per_object(first.requests.reads()),
+        per_object(first.usage.requests.reads()),
         "",
         format!("all requests of the original: {ORIGINAL_REQUESTS}"),
     );
     report.add(
         "steady_writes_per_minute",
-        per_minute(first.steady.writes()),
+        per_minute(first.usage.steady.writes()),
         "",
         format!("over {steady_seconds} s; the bar is 0"),
     );
     report.add(
         "steady_reads_per_minute",
-        per_minute(first.steady.reads()),
+        per_minute(first.usage.steady.reads()),
         "",
         "one discovery in ten minutes is allowed",
     );
     report.add(
         "restart_writes",
-        first.restart.writes() as f64,
+        first.usage.restart.writes() as f64,
         "",
         "by a second start over the settled world; the bar is 0",
     );

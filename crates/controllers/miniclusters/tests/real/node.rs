@@ -42,13 +42,17 @@ pub struct Node {
 pub fn obstacle() -> Option<String> {
     let user = fs::metadata("/proc/self").unwrap().uid();
     let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
-    let spaces = Command::new("unshare").args(["--mount", "--net", "--pid", "--fork", "--mount-proc", "true"]).output();
+    let mut spaces = Command::new("unshare");
+    spaces.args(["--mount", "--net", "--pid", "--fork", "--mount-proc", "sh", "-c"]);
+    spaces.arg("mount -t tmpfs tmpfs /run && ip link add one type veth peer name two");
     match () {
         () if user != 0 => Some("only root can make namespaces and mounts".to_owned()),
         () if !has("apt-get") => Some("containerd and runc come from Debian, and there is no apt-get".to_owned()),
         () if !["ip", "setpriv"].into_iter().all(has) => Some("ip or setpriv is absent".to_owned()),
-        () if spaces.is_ok_and(|tried| tried.status.success()) => None,
-        () => Some("the kernel gives no namespaces".to_owned()),
+        () if !spaces.output().is_ok_and(|tried| tried.status.success()) => {
+            Some("the kernel gives no namespaces with mounts and links".to_owned())
+        }
+        () => debian::unpack(&PACKAGES).err().map(|error| format!("Debian's packages cannot be had: {error:#}")),
     }
 }
 
