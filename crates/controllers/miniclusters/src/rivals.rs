@@ -35,8 +35,10 @@ pub fn before(one: &MiniCluster, mut others: Vec<Other<'_>>, settings: &Settings
                 && minicluster.metadata.deletion_timestamp.is_none()
                 && age(minicluster) < age(one)
         };
-        let comes = !other.is_over() && (has_started || waits());
-        let cluster = Cluster::of(other.minicluster, other.size(), settings).ok().filter(|_| comes)?;
+        if other.is_over() || !(has_started || waits()) {
+            return None;
+        }
+        let cluster = Cluster::of(other.minicluster, other.size(), settings).ok()?;
         let pod = build::pod_template(&cluster).spec?;
         let count = if has_started { cluster.size - other.placed } else { cluster.size };
         (count > 0).then_some(Rival { pod, count, has_started })
