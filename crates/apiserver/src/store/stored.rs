@@ -80,7 +80,8 @@ impl Tags {
         labels: impl IntoIterator<Item = (&'a str, &'a str)>,
         fields: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Self {
-        let mut text = String::new();
+        // Room for most objects; what is kept is a copy without slack.
+        let mut text = String::with_capacity(256);
         pack(&mut text, labels);
         let labels_end = text.len();
         pack(&mut text, fields);
