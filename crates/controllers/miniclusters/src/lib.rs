@@ -45,7 +45,8 @@ use observe::{Eyes, World};
 use plan::Effect;
 use sight::Sight;
 
-const CONCURRENCY: u16 = 32;
+/// Each pass holds its children as trees for a moment; more at once are no faster, for the Job controller is slower.
+const CONCURRENCY: u16 = 8;
 
 /// The controller as the process knows it.
 pub fn registration(settings: Settings) -> Registration {

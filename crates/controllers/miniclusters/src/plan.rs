@@ -281,11 +281,11 @@ fn told_exit_code(world: &World) -> Option<i32> {
     leads.filter_map(|rank| rank.exit_code).find(|code| *code != 0)
 }
 
-/// Pods whose rank is not written on them: the lead always, the others where somebody selects on it.
+/// Pods whose rank is not written on them though somebody selects on it, or is written wrong.
 fn labels(world: &World, settings: &Settings) -> Vec<Effect> {
     let all = settings.label_all_pods || world.is_index_selected;
     let wrong = world.ranks.iter().filter(|rank| {
-        let wanted = all || rank.index == "0" || rank.label.is_some();
+        let wanted = all || rank.label.is_some();
         wanted && rank.label.as_ref() != Some(&rank.index)
     });
     wrong

@@ -11,7 +11,7 @@ use bivouac_api::flux::MiniCluster;
 use bivouac_runtime::client;
 use bivouac_testenv::TestCluster;
 use futures::{Stream, StreamExt, TryStreamExt};
-use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Service};
 use kube::{
     Api, Client, ResourceExt,
     api::PostParams,
@@ -110,6 +110,16 @@ where
 {
     let api = Api::<K>::namespaced(client.clone(), NAMESPACE);
     Box::pin(watcher(api, watcher::Config::default()).applied_objects())
+}
+
+/// Somebody who asks for the label on the pods.
+pub async fn select_by_rank(client: &Client) -> Result<()> {
+    let service: Service = serde_json::from_value(json!({
+        "metadata": {"name": "lead", "namespace": NAMESPACE},
+        "spec": {"selector": {"job-index": "0"}, "ports": [{"port": 80}]},
+    }))?;
+    Api::<Service>::namespaced(client.clone(), NAMESPACE).create(&PostParams::default(), &service).await?;
+    Ok(())
 }
 
 pub async fn pods_exist(client: &Client, shape: Shape) -> Result<()> {

@@ -75,7 +75,11 @@ async fn measure(binary: &std::path::Path, shape: Shape, steady: Duration) -> Re
     cluster.install_crds(&bivouac_api::crds()).await?;
     let client = cluster.client();
     operator::wait_until_served::<MiniCluster>(&client).await?;
-    load::nodes(&client).await?;
+    // A large one would be over before all its pods exist: it gets nodes only then, and labels are asked for.
+    let is_large = shape.clusters == 1;
+    if !is_large {
+        load::nodes(&client).await?;
+    }
     let creates_per_s = load::floor(&cluster).await?;
     let log = cluster.audit_log().context("the cluster keeps no audit log")?;
     let operator = Operator::start(binary, cluster.kubeconfig(), "first").await?;
@@ -85,6 +89,10 @@ async fn measure(binary: &std::path::Path, shape: Shape, steady: Duration) -> Re
     load::create(&client, shape).await?;
     load::pods_exist(&client, shape).await?;
     let pods_seconds = started.elapsed().as_secs_f64();
+    if is_large {
+        load::select_by_rank(&client).await?;
+        load::nodes(&client).await?;
+    }
     load::all_finished(&client, shape).await?;
     let done_seconds = started.elapsed().as_secs_f64();
     let usage = operator.end(binary, &cluster, &before, steady).await?;
@@ -101,7 +109,7 @@ fn report(runs: &[Run], large: &Run, steady_seconds: u64) -> Result<Report> {
     let best = runs.iter().min_by(|one, other| ratio(one, MANY).total_cmp(&ratio(other, MANY))).context("no run")?;
     let first = runs.first().context("no run")?;
     ensure!(first.usage.requests.writes() > 0, "the audit log shows no write of the operator");
-    ensure!(runs.iter().all(|run| run.labels.wrong == 0), "a pod has the job-index of another");
+    ensure!(runs.iter().chain([large]).all(|run| run.labels.wrong == 0), "a pod has the job-index of another");
     let theirs = ORIGINAL_PODS_SECONDS / floor(MANY, ORIGINAL_CHILDREN, ORIGINAL_CREATES_PER_S);
     let each = |count: usize| count as f64 / MANY.clusters as f64;
     let per_minute = |count: usize| count as f64 * 60.0 / steady_seconds.max(1) as f64;
@@ -139,15 +147,10 @@ fn report(runs: &[Run], large: &Run, steady_seconds: u64) -> Result<Report> {
     );
     report.add("restart_writes", first.usage.restart.writes() as f64, "", "the bar is 0");
     report.add("rss_mb", rss, "MB", format!("the bar is half the original's: {}", ORIGINAL_RSS_MB / 2.0));
-    report.add(
-        "labels_right",
-        first.labels.right as f64,
-        "",
-        "pods with job-index, all equal to their completion index",
-    );
     report.add("large.pods_seconds", large.pods_seconds, "s", "one MiniCluster of size 1,000");
     report.add("large.ratio", ratio(large, LARGE), "x", "against its floor");
-    report.add("large.usage.requests", large.usage.requests.all() as f64, "", "");
-    report.add("large.usage.rss_mb", large.usage.rss_mb, "MB", "");
+    report.add("large.requests", large.usage.requests.all() as f64, "", "once a Service selects by job-index");
+    report.add("large.rss_mb", large.usage.rss_mb, "MB", "");
+    report.add("large.labels_right", large.labels.right as f64, "", "pods whose job-index is their completion index");
     Ok(report)
 }
