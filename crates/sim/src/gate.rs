@@ -22,6 +22,7 @@ use tokio::{sync::Notify, time::Instant};
 use crate::{
     Trial,
     fault::Fault,
+    run::Stage,
     tamper,
     yard::{self, Yard},
 };
@@ -30,6 +31,9 @@ pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 /// An object that is written this often within a minute is in a hot loop.
 const HOT: usize = 30;
 const MINUTE: Duration = Duration::from_secs(60);
+
+/// Asked at each call whether this run is the one with that crash.
+pub type Crossroads = fn(&Fault) -> bool;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -42,6 +46,7 @@ struct Shared {
     server: Speaker,
     yard: Yard,
     faults: Vec<Fault>,
+    crossroads: Option<Crossroads>,
     /// Whether people read along.
     aloud: bool,
     started: Instant,
@@ -82,7 +87,8 @@ enum Fate {
 // === impl Gate ===
 
 impl Gate {
-    pub fn new(server: Speaker, yard: Yard, trial: &Trial, aloud: bool) -> Self {
+    pub fn new(server: Speaker, yard: Yard, trial: &Trial, stage: &Stage) -> Self {
+        let Stage { aloud, crossroads, .. } = *stage;
         let (seed, faults) = (trial.seed, trial.faults.clone());
         let state = State {
             calls: 0,
@@ -100,7 +106,7 @@ impl Gate {
         };
         let (started, state) = (Instant::now(), Mutex::new(state));
         let (crashed, overheated) = (Notify::new(), Notify::new());
-        Self(Arc::new(Shared { server, yard, faults, aloud, started, state, crashed, overheated }))
+        Self(Arc::new(Shared { server, yard, faults, crossroads, aloud, started, state, crashed, overheated }))
     }
 
     /// The client of a process of the operator that starts now. Whoever had one before is dead.
@@ -291,6 +297,11 @@ impl Gate {
                     tokio::time::sleep(Duration::from_secs(u64::from(*seconds))).await;
                 }
                 _ => {}
+            }
+        }
+        for after in [false, true] {
+            if self.0.crossroads.is_some_and(|here| here(&Fault::Crash { call: number, after })) {
+                fate = if after { Fate::CrashAfter } else { Fate::CrashBefore };
             }
         }
         if !self.is_alive(life) {

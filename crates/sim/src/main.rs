@@ -40,6 +40,9 @@ pub struct Options {
     /// Tell every call of the operator on standard error, with its virtual second
     #[arg(long)]
     calls: bool,
+    /// Play each crash from the beginning, instead of sharing what comes before it
+    #[arg(long)]
+    one_by_one: bool,
     /// Stop at the first run that goes wrong
     #[arg(long)]
     until_failure: bool,

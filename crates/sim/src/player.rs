@@ -2,6 +2,7 @@
 //! Plays the trials of scenarios, one after the other.
 
 use std::{
+    collections::BTreeMap,
     io::Write,
     process::ExitCode,
     sync::Arc,
@@ -24,7 +25,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     Options,
-    isolate::{Lost, isolated},
+    isolate::{Lost, branching, crossroads, isolated},
 };
 
 /// How often progress is told.
@@ -55,7 +56,7 @@ pub fn play(options: &Options) -> Result<ExitCode> {
         let controllers = run::controllers(&scenario.controllers)?;
         let now = Instant::now();
         let summary = Summary { scenario: scenario.name.clone(), seed: options.seed, ..Summary::default() };
-        let stage = Stage { base: base.clone(), scenario, controllers, aloud: false };
+        let stage = Stage { base: base.clone(), scenario, controllers, aloud: false, crossroads: None };
         let mut player = Player { options, stage, started: now, told: now, summary };
         player.all_seeds()?;
         player.summary.wall_seconds = player.started.elapsed().as_secs_f64();
@@ -107,6 +108,11 @@ impl Player<'_> {
         let trials = (0..).zip(self.trials(seed, &baseline)).skip(usize::try_from(self.options.skip)?);
         let limit = self.options.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         let trials: Vec<Trial> = trials.take(limit).filter(mine).map(|(_, trial)| trial).collect();
+        let is_shared = self.options.faults.is_none() && !self.options.calls && !self.options.one_by_one;
+        if self.options.mode == Mode::Crashes && is_shared {
+            self.crashes(seed, &trials, &baseline);
+            return Ok(());
+        }
         for trial in trials {
             self.stage.aloud = self.options.calls;
             let violations = self.one(&trial, &baseline);
@@ -119,6 +125,46 @@ impl Player<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Plays all crashes of a seed. What comes before a crash comes before all later ones too, and is played once.
+    fn crashes(&mut self, seed: u64, trials: &[Trial], baseline: &Baseline) {
+        let ways = trials.iter().flat_map(|trial| trial.faults.clone()).collect();
+        let (stage, straight) =
+            (Stage { crossroads: Some(crossroads), ..self.stage.clone() }, Trial { seed, faults: Vec::new() });
+        let most = if self.options.until_failure { 1 } else { MOST_FAILURES as usize };
+        let (mut wrong, mut played, mut early) = (Vec::new(), 0, BTreeMap::new());
+        let run = move || in_virtual_time(&stage, &straight, Some(baseline)).outcome;
+        let end = branching(seed, ways, run, |way, end| {
+            let right = end.ok().filter(|outcome| outcome.violations.is_empty());
+            if right.is_none() {
+                wrong.extend(trials.get(way).cloned());
+            }
+            // Calls that are under way at once do not arrive in the order of their numbers.
+            early.insert(way, right);
+            while let Some(next) = early.remove(&played) {
+                if let (Some(outcome), Some(trial)) = (next, trials.get(played)) {
+                    self.count(&outcome, &trial.faults);
+                }
+                played += 1;
+            }
+            wrong.len() < most
+        });
+        for trial in &wrong {
+            self.shrunk(trial, baseline);
+        }
+        // It must have been the undisturbed run once more, and have come by all the places.
+        match end {
+            _ if !wrong.is_empty() => {}
+            Err(lost) => self.failed(seed, &[], &[in_words(&lost)]),
+            Ok(outcome) if outcome.transcript_hash != baseline.outcome.transcript_hash => {
+                self.failed(seed, &[], &["the same seed gave another transcript".to_owned()]);
+            }
+            Ok(_) if played != trials.len() => {
+                self.failed(seed, &[], &[format!("only {played} of {} crash points were reached", trials.len())]);
+            }
+            Ok(_) => {}
+        }
     }
 
     fn trials(&self, seed: u64, baseline: &Baseline) -> Vec<Trial> {

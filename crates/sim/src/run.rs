@@ -17,7 +17,7 @@ use crate::{
     clock::HostClock,
     end,
     fault::Fault,
-    gate::Gate,
+    gate::{Crossroads, Gate},
     invariants::Watchman,
     outcome::Outcome,
     scenario::{Expectation, Scenario},
@@ -43,6 +43,8 @@ pub struct Stage {
     pub controllers: Vec<Registration>,
     /// Whether every call is told to people.
     pub aloud: bool,
+    /// Where one run may become several.
+    pub crossroads: Option<Crossroads>,
 }
 
 /// Plays a trial. Without a baseline it is the baseline itself.
@@ -58,7 +60,7 @@ async fn play(stage: &Stage, trial: &Trial, baseline: Option<&Baseline>) -> Base
     let server = stage.base.fork(ForkSettings { clock: Arc::new(HostClock::default()), seed: Some(trial.seed) });
     let admin = server.speaking_as(User::admin());
     let (yard, user) = (Yard::default(), world::operator(stage.scenario.is_planted()));
-    let gate = Gate::new(server.speaking_as(user), yard.clone(), trial, stage.aloud);
+    let gate = Gate::new(server.speaking_as(user), yard.clone(), trial, stage);
     let watchman = Rc::new(RefCell::new(Watchman::new(server.store().clone(), stage.scenario.secret.clone())));
     let mut violations = Vec::new();
     for object in &stage.scenario.before {

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::{nextest, tally::Tally};
@@ -31,6 +31,7 @@ pub fn run() -> Result<Tally> {
     let mut tally = Tally::default();
     tally.count("sim: the symbol", symbol_is_only_where_it_belongs());
     tally.count("sim: two processes", two_processes_agree());
+    tally.count("sim: shared beginnings", shared_beginnings_change_nothing());
     tally.count("sim: crash points", every_crash_point());
     for mode in ["stale", "unobserved"] {
         let stories = ["tenancy/*", "minicluster/run", "minicluster/resize-while-it-starts"];
@@ -90,6 +91,24 @@ fn two_processes_agree() -> Result<()> {
     let hash = |stories: &[Value]| stories.first()?.get("transcript_hash")?.as_str().map(str::to_owned);
     ensure!(hash(&one).is_some() && hash(&one) == hash(&two), "two processes differ: {one:?} and {two:?}");
     println!("{TWICE} seeds in two processes: the same transcripts");
+    Ok(())
+}
+
+/// Crashes that share what comes before them end as those that are played from the beginning.
+fn shared_beginnings_change_nothing() -> Result<()> {
+    let play = |options: &[&str]| -> Result<Value> {
+        let mut command = repo::command(Build::Tests.program("bivouac-sim")?);
+        let output = command.args(["minicluster/run", "--mode", "crashes", "--limit", "40"]).args(options).output()?;
+        let told = String::from_utf8_lossy(&output.stdout);
+        let mut last: Value = serde_json::from_str(told.lines().last().context("it said nothing")?)?;
+        let done = last.get_mut("done").and_then(Value::as_object_mut).context("it did not end")?;
+        done.remove("wall_seconds");
+        Ok(last)
+    };
+    let (shared, alone) = (play(&[])?, play(&["--one-by-one"])?);
+    ensure!(shared == alone, "together they came to {shared}, one by one to {alone}");
+    let points = alone.pointer("/done/counts/crash_points").and_then(Value::as_u64);
+    ensure!(points == Some(40), "they are not 40: {alone}");
     Ok(())
 }
 
