@@ -14,6 +14,7 @@ use kube::{Resource, ResourceExt, runtime::reflector::ObjectRef};
 use crate::{
     cluster::Settings,
     gang::is_gang,
+    observe::Rank,
     sight::{RankPod, Sight},
     supply::{Machine, Occupant},
 };
@@ -28,7 +29,9 @@ pub fn triggers(
     miniclusters: &Objects<MiniCluster>,
     settings: &Settings,
 ) -> Vec<BoxStream<'static, Woken>> {
-    let ranks = sight.ranks.mirror().changes().filter_map(|change| std::future::ready(of_rank(&change)));
+    let is_read = is_index_read(sight, settings);
+    let ranks =
+        sight.ranks.mirror().changes().filter_map(move |change| std::future::ready(of_rank(&change, is_read())));
     let room = futures::stream::select(
         sight.machines.mirror().changes().filter(|change| std::future::ready(offers_more(change))).map(drop),
         sight.occupants.mirror().changes().filter(|change| std::future::ready(frees(change))).map(drop),
@@ -43,15 +46,22 @@ pub fn triggers(
     ]
 }
 
-/// Pods of a Job matter when they come, for their label, and when the lead ends, for its exit code. The rest is in the
-/// status of the Job.
-fn of_rank(change: &Change<RankPod>) -> Option<Woken> {
+/// Whether somebody reads `job-index`, as far as one knows by now.
+fn is_index_read(sight: &Sight, settings: &Settings) -> impl Fn() -> bool + Send + 'static {
+    let (services, policies) = (sight.services.mirror().clone(), sight.policies.mirror().clone());
+    let (budgets, all) = (sight.budgets.mirror().clone(), settings.label_all_pods);
+    move || all || !services.is_empty() || !policies.is_empty() || !budgets.is_empty()
+}
+
+/// Pods of a Job matter when they come, if their label does, and when the lead ends, for its exit code. The rest is in
+/// the status of the Job.
+fn of_rank(change: &Change<RankPod>, is_index_read: bool) -> Option<Woken> {
     let after = change.after.as_ref()?;
     let (rank, before) = (after.rank(), change.before.as_ref().and_then(|before| before.rank()));
-    let comes = change.before.is_none();
-    let relabelled = rank.as_ref().map(|rank| &rank.label) != before.as_ref().map(|rank| &rank.label);
+    let comes = change.before.is_none() && is_index_read;
+    let label = |rank: &Option<Rank>| rank.as_ref().and_then(|rank| rank.label.clone());
     let ends = rank.as_ref().map(|rank| rank.exit_code) != before.as_ref().map(|rank| rank.exit_code);
-    let matters = comes || relabelled || (ends && after.index() == Some("0"));
+    let matters = comes || label(&rank) != label(&before) || (ends && after.index() == Some("0"));
     matters.then(|| Some(ObjectRef::new(after.job()?).within(&after.namespace()?)))?
 }
 

@@ -2,7 +2,7 @@
 //! The MiniClusters of the measurement, and what is to be seen of them.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     time::{Duration, Instant},
 };
 
@@ -15,6 +15,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Service};
 use kube::{
     Api, Client, ResourceExt,
     api::PostParams,
+    core::PartialObjectMeta,
     runtime::{WatchStreamExt, watcher},
 };
 use serde_json::json;
@@ -98,17 +99,9 @@ pub async fn create(client: &Client, shape: Shape) -> Result<()> {
     all.try_for_each(|_| futures::future::ok(())).await
 }
 
-/// Counts by a watch, so that looking costs the server nothing.
-fn watched<K>(client: &Client) -> impl Stream<Item = Result<K, watcher::Error>> + Unpin
-where
-    K: kube::Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>
-        + Clone
-        + std::fmt::Debug
-        + serde::de::DeserializeOwned
-        + Send
-        + 'static,
-{
-    let api = Api::<K>::namespaced(client.clone(), NAMESPACE);
+/// What happens to the pods, so that looking costs the server little: without their spec and status.
+fn watched_pods(client: &Client) -> impl Stream<Item = Result<PartialObjectMeta<Pod>, watcher::Error>> + Unpin {
+    let api = Api::<PartialObjectMeta<Pod>>::namespaced(client.clone(), NAMESPACE);
     Box::pin(watcher(api, watcher::Config::default()).applied_objects())
 }
 
@@ -123,8 +116,8 @@ pub async fn select_by_rank(client: &Client) -> Result<()> {
 }
 
 pub async fn pods_exist(client: &Client, shape: Shape) -> Result<()> {
-    let mut pods = watched::<Pod>(client);
-    let (mut seen, wanted) = (std::collections::BTreeSet::new(), shape.clusters * shape.size);
+    let mut pods = watched_pods(client);
+    let (mut seen, wanted) = (BTreeSet::new(), shape.clusters * shape.size);
     let watch = async {
         while seen.len() < wanted {
             let Some(pod) = pods.try_next().await? else { bail!("the watch ended") };
@@ -137,8 +130,9 @@ pub async fn pods_exist(client: &Client, shape: Shape) -> Result<()> {
 }
 
 pub async fn all_finished(client: &Client, shape: Shape) -> Result<()> {
-    let mut all = watched::<MiniCluster>(client);
-    let mut done = std::collections::BTreeSet::new();
+    let api = Api::<MiniCluster>::namespaced(client.clone(), NAMESPACE);
+    let mut all = Box::pin(watcher(api, watcher::Config::default()).applied_objects());
+    let mut done = BTreeSet::new();
     let watch = async {
         while done.len() < shape.clusters {
             let Some(minicluster) = all.try_next().await? else { bail!("the watch ended") };
@@ -155,7 +149,7 @@ pub async fn all_finished(client: &Client, shape: Shape) -> Result<()> {
 
 /// Compares every `job-index` that ever appears with the pod's own index, until all MiniClusters are finished.
 pub async fn labels(client: Client, shape: Shape) -> Result<Labels> {
-    let mut pods = watched::<Pod>(&client);
+    let mut pods = watched_pods(&client);
     let mut seen = BTreeMap::new();
     let watch = async {
         while let Some(pod) = pods.try_next().await? {

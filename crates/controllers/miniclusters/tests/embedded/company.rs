@@ -50,6 +50,19 @@ fn ranks_are_labelled_where_somebody_selects_on_it() {
 }
 
 #[test]
+fn ranks_that_come_later_are_labelled_too() {
+    run(async {
+        let stage = Stage::new(3, Settings::default()).await;
+        stage.apply_in(&service("workers", json!({"job-name": "flux", "job-index": "1"}))).await;
+        stage.make("first", THREE, "10h").await;
+        stage.pass(60).await;
+        stage.make("flux", THREE, "10h").await;
+        stage.pass(60).await;
+        assert_eq!(labelled(&stage).await, ["0", "0", "1", "1", "2", "2"]);
+    });
+}
+
+#[test]
 fn all_ranks_are_labelled_if_so_said() {
     run(async {
         let stage = Stage::new(3, Settings { label_all_pods: true, ..Settings::default() }).await;
