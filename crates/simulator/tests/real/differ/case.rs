@@ -22,7 +22,8 @@ pub struct Case {
     pub objects: Vec<Value>,
     #[serde(default)]
     pub steps: Vec<Step>,
-    /// Reasons of conditions between which the real controllers decide by chance: by which of them is faster.
+    /// Reasons of conditions between which the real controllers decide by chance, and of events that are told by
+    /// chance: by which of them is faster.
     #[serde(default)]
     pub by_chance: Vec<String>,
 }

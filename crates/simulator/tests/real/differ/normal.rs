@@ -84,13 +84,14 @@ fn words(text: &str, namespace: &str) -> String {
     END.replace_all(&text, "-*").into_owned()
 }
 
-/// What was told, each thing once, in the order of the alphabet.
-pub fn events(all: &[Value], namespace: &str) -> Value {
+/// What was told, each thing once, in the order of the alphabet. What is told only by chance is left out.
+pub fn events(all: &[Value], namespace: &str, by_chance: &[String]) -> Value {
     let text = |event: &Value, field: &str| words(event[field].as_str().unwrap_or_default(), namespace);
     let mut told: Vec<Value> = all
         .iter()
         // There are no volumes in the simulation.
         .filter(|event| event["source"]["component"] != "persistentvolume-controller")
+        .filter(|event| !by_chance.iter().any(|reason| event["reason"] == reason.as_str()))
         .map(|event| {
             let about = words(event["involvedObject"]["name"].as_str().unwrap_or_default(), namespace);
             let kind = event["involvedObject"]["kind"].as_str().unwrap_or_default();

@@ -30,7 +30,7 @@ pub async fn play(case: &Case, world: &World, namespace: &str) -> Played {
         world.settle(namespace).await;
         states.push(state(case, world, namespace).await);
     }
-    let events = normal::events(&world.list("Event", namespace).await, namespace);
+    let events = normal::events(&world.list("Event", namespace).await, namespace, &case.by_chance);
     Played { states, events }
 }
 
