@@ -14,6 +14,15 @@ pub fn root() -> PathBuf {
     package.parent().map(Path::to_path_buf).unwrap_or(package)
 }
 
+/// Names the folder with contracts, samples and recorded data.
+pub const SHARED_ENV: &str = "BIVOUAC_SHARED";
+
+/// That folder, which lives outside the checkout and may be missing.
+pub fn shared() -> PathBuf {
+    let named = std::env::var_os(SHARED_ENV).filter(|name| !name.is_empty()).map(PathBuf::from);
+    root().join(named.unwrap_or_else(|| "../shared".into()))
+}
+
 /// The folder of the programs that Cargo built with this one.
 pub fn programs() -> Result<PathBuf> {
     let exe = std::env::current_exe()?;

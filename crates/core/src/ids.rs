@@ -67,6 +67,19 @@ pub fn from_uid(uid: &str, len: usize) -> String {
     spell(Bytes::new(&hash.finalize().into(), 0), len)
 }
 
+/// The UUID that belongs to a text. Version 8: how it is made is ours.
+pub fn uuid_of(text: &str) -> String {
+    let mut hash = Sha256::new();
+    hash.update(b"uuid\0");
+    hash.update(text.as_bytes());
+    let digest: [u8; 32] = hash.finalize().into();
+    let number = digest.iter().take(16).fold(0_u128, |sum, byte| (sum << 8) | u128::from(*byte));
+    let number = number & !(0xf << 76) & !(0b11 << 62) | (8 << 76) | (0b10 << 62);
+    let digits = format!("{number:032x}");
+    let part = |from, to| digits.get(from..to).unwrap_or_default();
+    [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
+}
+
 fn spell(mut bytes: Bytes, len: usize) -> String {
     let alphabets = std::iter::once(LETTERS).chain(std::iter::repeat(LETTERS_AND_DIGITS));
     alphabets.take(len).map(|alphabet| bytes.pick(alphabet)).collect()
@@ -131,6 +144,7 @@ mod tests {
     #[test]
     fn golden_names_do_not_change() {
         assert_eq!(from_uid("4b2c8f0e-7b1d-4a7e-9c62-1f0d3e5a6b7c", 12), "friksu4s8s5b");
+        assert_eq!(uuid_of("claim/1"), "49f5b968-c0d0-883b-99b8-bcc9878cccdd");
         let mut ids = Ids::new(7).purpose("machines");
         assert_eq!([ids.next_label(8), ids.next_label(8)], ["l4ovlxl0", "v66nuuud"]);
     }

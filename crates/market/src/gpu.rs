@@ -83,6 +83,14 @@ impl Gpu {
         }
     }
 
+    /// However it is mounted.
+    pub fn chip(&self) -> Self {
+        match self {
+            Self::Known(known) => Self::Known(Known { form: None, ..*known }),
+            other => other.clone(),
+        }
+    }
+
     pub fn vendor(&self) -> Option<Vendor> {
         match self {
             Self::Known(known) => known.entry().map(|entry| entry.vendor),
@@ -124,6 +132,15 @@ impl Known {
             _ => None,
         };
         self.memory_gib.or_else(|| only(self.entry()?))
+    }
+}
+
+impl Vendor {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nvidia => "nvidia",
+            Self::Amd => "amd",
+        }
     }
 }
 

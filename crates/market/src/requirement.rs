@@ -6,6 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::gpu::Gpu;
+use crate::labels;
+
 /// Most requirements that one list may have.
 pub const MOST: usize = 100;
 
@@ -49,12 +52,17 @@ pub struct Allowed {
     least: Option<u64>,
     most: Option<u64>,
     /// So many different values must stay possible, so that one seller's shortage is not the end.
-    pub min_values: Option<usize>,
+    min_values: Option<usize>,
 }
 
 /// Requirements on many keys; a key that is not here may be anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Requirements(BTreeMap<String, Allowed>);
+pub struct Requirements {
+    keys: BTreeMap<String, Allowed>,
+    /// GPUs have many names, and `A100` means every A100: sets of names say too little about what two lists have in
+    /// common. So each list stays as it is, and a GPU must be in all of them.
+    gpus: Vec<Allowed>,
+}
 
 /// Why two lists cannot hold at the same time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -140,6 +148,11 @@ impl Allowed {
         })
     }
 
+    /// The same, and so many different values must stay possible.
+    pub fn with_at_least(self, values: usize) -> Self {
+        Self { min_values: Some(values), ..self }
+    }
+
     /// What both allow.
     pub fn and(&self, other: &Self) -> Self {
         let tighter = |one: Option<u64>, two: Option<u64>, pick: fn(u64, u64) -> u64| match (one, two) {
@@ -169,13 +182,40 @@ impl Allowed {
         both
     }
 
+    /// Whether a GPU is allowed, whatever it is called here.
+    pub fn has_gpu(&self, gpu: &Gpu) -> bool {
+        self.values.iter().any(|wish| gpu.fits(&Gpu::named(wish))) != self.complement
+    }
+
+    /// Whether some GPU may be in both lists.
+    fn shares_gpu(&self, other: &Self) -> bool {
+        match (self.listed(), other.listed()) {
+            (Some(_), Some(values)) => values.iter().map(|name| Gpu::named(name)).any(|gpu| {
+                let finer = |name: &String| Gpu::named(name).fits(&gpu);
+                self.has_gpu(&gpu) || self.values.iter().any(finer)
+            }),
+            (Some(values), None) => values.is_empty() || values.iter().any(|name| other.has_gpu(&Gpu::named(name))),
+            (None, Some(_)) => other.shares_gpu(self),
+            (None, None) => true,
+        }
+    }
+
     pub fn has(&self, value: &str) -> bool {
         self.values.contains(value) != self.complement && within(value, self.least, self.most)
+    }
+
+    /// Whether a machine is right with this label, or without it.
+    pub fn admits(&self, value: Option<&str>) -> bool {
+        value.map_or(self.may_be_absent(), |value| self.has(value))
     }
 
     /// Whether a machine without the label is right, too.
     pub fn may_be_absent(&self) -> bool {
         !self.needed
+    }
+
+    pub fn min_values(&self) -> Option<usize> {
+        self.min_values
     }
 
     /// Whether no machine can be right.
@@ -223,8 +263,12 @@ impl Requirements {
     /// Adds a requirement; one that is there for the key already must hold as well.
     pub fn add(&mut self, key: impl Into<String>, allowed: Allowed) {
         let key = key.into();
-        let both = self.0.get(&key).map(|there| there.and(&allowed)).unwrap_or(allowed);
-        self.0.insert(key, both);
+        if key == labels::GPU_TYPE {
+            self.gpus.push(allowed);
+            return;
+        }
+        let both = self.keys.get(&key).map(|there| there.and(&allowed)).unwrap_or(allowed);
+        self.keys.insert(key, both);
     }
 
     /// Exactly these labels, as on a node or in a selector.
@@ -236,158 +280,69 @@ impl Requirements {
         all
     }
 
+    /// All keys but that of the GPU.
     pub fn get(&self, key: &str) -> Option<&Allowed> {
-        self.0.get(key)
+        self.keys.get(key)
+    }
+
+    /// What there is for the GPU; all of it must hold.
+    pub fn gpus(&self) -> &[Allowed] {
+        &self.gpus
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Allowed)> {
-        self.0.iter().map(|(key, allowed)| (key.as_str(), allowed))
+        let gpus = self.gpus.iter().map(|allowed| (labels::GPU_TYPE, allowed));
+        self.keys.iter().map(|(key, allowed)| (key.as_str(), allowed)).chain(gpus)
     }
 
     pub fn check_count(&self) -> Result<(), RequirementError> {
-        if self.0.len() > MOST { Err(RequirementError::TooMany(self.0.len())) } else { Ok(()) }
+        let count = self.iter().count();
+        if count > MOST { Err(RequirementError::TooMany(count)) } else { Ok(()) }
     }
 
     /// Both lists at once, if one machine can meet them. A key that only they have must be one that every machine
     /// knows, unless its absence is what they want.
-    pub fn and(&self, theirs: &Self, is_well_known: impl Fn(&str) -> bool) -> Result<Self, Conflict> {
+    pub fn and(&self, theirs: &Self) -> Result<Self, Conflict> {
         let mut both = self.clone();
-        for (key, allowed) in &theirs.0 {
-            let Some(ours) = self.0.get(key) else {
-                if !is_well_known(key) && !allowed.may_be_absent() {
+        for (key, allowed) in &theirs.keys {
+            let Some(ours) = self.keys.get(key) else {
+                if !labels::is_well_known(key) && !allowed.may_be_absent() {
                     return Err(Conflict::Undefined { key: key.clone() });
                 }
-                both.0.insert(key.clone(), allowed.clone());
+                both.keys.insert(key.clone(), allowed.clone());
                 continue;
             };
             let narrowed = ours.and(allowed);
             if narrowed.is_impossible() {
-                let (ours, theirs) = (ours.in_words(), allowed.in_words());
-                return Err(Conflict::Disjoint { key: key.clone(), ours, theirs });
+                return Err(Conflict::between(key, ours, allowed));
             }
-            both.0.insert(key.clone(), narrowed);
+            both.keys.insert(key.clone(), narrowed);
+        }
+        for allowed in &theirs.gpus {
+            if let Some(ours) = self.gpus.iter().find(|ours| !ours.shares_gpu(allowed)) {
+                return Err(Conflict::between(labels::GPU_TYPE, ours, allowed));
+            }
+            both.gpus.push(allowed.clone());
         }
         Ok(both)
     }
 
     /// Whether a machine with these labels meets all of it.
     pub fn met_by<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
-        self.0.iter().all(|(key, allowed)| match label(key) {
-            Some(value) => allowed.has(value),
-            None => allowed.may_be_absent(),
-        })
+        let gpu = label(labels::GPU_TYPE).map(Gpu::named);
+        let gpu_is_right = |allowed: &Allowed| gpu.as_ref().map_or(allowed.may_be_absent(), |gpu| allowed.has_gpu(gpu));
+        self.keys.iter().all(|(key, allowed)| allowed.admits(label(key))) && self.gpus.iter().all(gpu_is_right)
+    }
+}
+
+// === impl Conflict ===
+
+impl Conflict {
+    fn between(key: &str, ours: &Allowed, theirs: &Allowed) -> Self {
+        Self::Disjoint { key: key.to_owned(), ours: ours.in_words(), theirs: theirs.in_words() }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn allowed(operator: &str, values: &[&str]) -> Result<Allowed, RequirementError> {
-        let values: Vec<String> = values.iter().map(|value| (*value).to_owned()).collect();
-        Allowed::new("key", operator.parse()?, &values)
-    }
-
-    fn list(all: &[(&str, &str, &[&str])]) -> Requirements {
-        let mut list = Requirements::default();
-        for (key, operator, values) in all {
-            list.add(*key, allowed(operator, values).unwrap());
-        }
-        list
-    }
-
-    #[test]
-    fn bad_requirements_say_what_is_wrong() {
-        let says = |operator: &str, values: &[&str]| allowed(operator, values).unwrap_err().to_string();
-        assert_eq!(says("In", &[]), "key: In needs at least one value");
-        assert_eq!(says("Exists", &["a"]), "key: Exists takes no values; there are 1");
-        assert_eq!(says("Gt", &["-1"]), "key: Gt needs exactly one whole number that is not negative; found -1");
-        assert_eq!(
-            says("Lte", &["1", "2"]),
-            "key: Lte needs exactly one whole number that is not negative; found 2 values"
-        );
-        assert_eq!(
-            says("near", &["1"]),
-            "\"near\" is no operator; there are In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte and Lte"
-        );
-        let many = (0..=MOST).map(|n| (n.to_string(), "x"));
-        let many: Vec<(String, &str)> = many.collect();
-        let many = Requirements::of_labels(many.iter().map(|(key, value)| (key.as_str(), *value)));
-        assert_eq!(many.check_count().unwrap_err().to_string(), "101 requirements are too many; the most is 100");
-    }
-
-    #[test]
-    fn a_pool_and_a_pod_meet_where_both_allow_it() {
-        let well_known = |key: &str| key == "arch";
-        let pool = list(&[("gpu", "In", &["H100", "A100"]), ("count", "Lte", &["4"]), ("team", "In", &["red"])]);
-        let both = |pod: &[(&str, &str, &[&str])]| pool.and(&list(pod), well_known);
-        let narrowed = both(&[("gpu", "NotIn", &["A100"]), ("count", "Gte", &["2"])]).unwrap();
-        assert!(narrowed.met_by(|key| {
-            [("gpu", "H100"), ("count", "4"), ("team", "red")].into_iter().find(|one| one.0 == key).map(|one| one.1)
-        }));
-        assert!(!narrowed.met_by(|key| {
-            [("gpu", "H100"), ("count", "8"), ("team", "red")].into_iter().find(|one| one.0 == key).map(|one| one.1)
-        }));
-        assert_eq!(both(&[("gpu", "In", &["L4"])]).unwrap_err().to_string(), "gpu: A100, H100 here, L4 there");
-        assert_eq!(
-            both(&[("count", "Gt", &["4"])]).unwrap_err().to_string(),
-            "count: at most 4 here, at least 5 there"
-        );
-        // A key that only the pod has: one that every machine knows, or one that may be missing.
-        assert!(both(&[("arch", "In", &["arm64"])]).is_ok());
-        assert!(both(&[("disk", "NotIn", &["slow"])]).is_ok() && both(&[("disk", "DoesNotExist", &[])]).is_ok());
-        assert_eq!(
-            both(&[("disk", "Exists", &[])]).unwrap_err().to_string(),
-            "disk is asked for, and nothing here has it"
-        );
-        assert!(both(&[("team", "DoesNotExist", &[])]).is_err(), "the pool puts it on every node");
-    }
-
-    #[test]
-    fn what_contradicts_itself_is_met_by_nobody() {
-        let both = list(&[("arch", "In", &["amd64"]), ("arch", "In", &["arm64"])]);
-        assert!(!both.met_by(|_| None) && !both.met_by(|_| Some("arm64")));
-    }
-
-    fn any_allowed() -> impl Strategy<Value = Allowed> {
-        let values = proptest::collection::vec(prop_oneof!["[0-9]", "[a-c]"], 1..4);
-        let operators = prop_oneof![
-            Just("In"),
-            Just("NotIn"),
-            Just("Exists"),
-            Just("DoesNotExist"),
-            Just("Gt"),
-            Just("Lt"),
-            Just("Gte"),
-            Just("Lte")
-        ];
-        (operators, values, 0..10_u8).prop_map(|(operator, values, number)| {
-            let number = number.to_string();
-            let values: Vec<&str> = match operator {
-                "In" | "NotIn" => values.iter().map(String::as_str).collect(),
-                "Exists" | "DoesNotExist" => Vec::new(),
-                _ => vec![number.as_str()],
-            };
-            allowed(operator, &values).unwrap()
-        })
-    }
-
-    proptest! {
-        /// Both at once allow exactly what each of them allows.
-        #[test]
-        fn together_they_allow_what_each_allows(one in any_allowed(), two in any_allowed(), three in any_allowed()) {
-            let admits = |allowed: &Allowed, value: Option<&str>| value.map_or(allowed.may_be_absent(), |value| allowed.has(value));
-            let (both, all) = (one.and(&two), one.and(&two).and(&three));
-            let candidates: Vec<String> = (0..12).map(|n| n.to_string()).chain(["a", "b", "c", "d"].map(str::to_owned)).collect();
-            for value in candidates.iter().map(|value| Some(value.as_str())).chain([None]) {
-                prop_assert_eq!(admits(&both, value), admits(&one, value) && admits(&two, value), "{:?}", value);
-                prop_assert_eq!(admits(&all, value), admits(&both, value) && admits(&three, value), "{:?}", value);
-            }
-            prop_assert_eq!(&both, &two.and(&one));
-            if both.is_impossible() {
-                prop_assert!(candidates.iter().all(|value| !both.has(value)) && !both.may_be_absent());
-            }
-        }
-    }
-}
+#[path = "requirement_tests.rs"]
+mod tests;

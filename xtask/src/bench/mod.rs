@@ -3,6 +3,7 @@
 
 mod apiserver;
 mod audit;
+mod market;
 mod minicluster;
 mod operator;
 mod report;
@@ -37,7 +38,7 @@ pub struct Bench {
 
 /// Every bench. A new one is a file in this folder with a `pub const BENCH: Bench`, a `mod` line above, an entry here
 /// and its keys in bench/README.md.
-const ALL: &[Bench] = &[apiserver::BENCH, minicluster::BENCH, tenancy::BENCH];
+const ALL: &[Bench] = &[apiserver::BENCH, market::BENCH, minicluster::BENCH, tenancy::BENCH];
 
 pub fn run(options: &Options) -> Result<ExitCode> {
     let Some(name) = &options.name else {

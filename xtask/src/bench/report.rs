@@ -10,9 +10,15 @@ pub struct Report(Vec<Row>);
 #[derive(Debug)]
 struct Row {
     key: &'static str,
-    value: f64,
+    value: Figure,
     unit: &'static str,
     note: String,
+}
+
+#[derive(Debug)]
+enum Figure {
+    Number(f64),
+    Word(String),
 }
 
 // === impl Report ===
@@ -20,15 +26,20 @@ struct Row {
 impl Report {
     /// Adds a measurement. Give the bar or the condition of the measurement as the note, or nothing.
     pub fn add(&mut self, key: &'static str, value: f64, unit: &'static str, note: impl Into<String>) {
-        self.0.push(Row { key, value, unit, note: note.into() });
+        self.0.push(Row { key, value: Figure::Number(value), unit, note: note.into() });
+    }
+
+    /// Adds a condition of the measurement that is no number.
+    pub fn say(&mut self, key: &'static str, word: impl Into<String>) {
+        self.0.push(Row { key, value: Figure::Word(word.into()), unit: "", note: String::new() });
     }
 
     pub fn table(&self) -> String {
         let key = self.0.iter().map(|row| row.key.len()).max().unwrap_or_default();
-        let value = self.0.iter().map(|row| number(row.value).len()).max().unwrap_or_default();
+        let value = self.0.iter().map(|row| row.value.text().len()).max().unwrap_or_default();
         let unit = self.0.iter().map(|row| row.unit.len()).max().unwrap_or_default();
         let line = |row: &Row| {
-            let line = format!("{:<key$}  {:>value$} {:<unit$}  {}", row.key, number(row.value), row.unit, row.note);
+            let line = format!("{:<key$}  {:>value$} {:<unit$}  {}", row.key, row.value.text(), row.unit, row.note);
             line.trim_end().to_owned() + "\n"
         };
         self.0.iter().map(line).collect()
@@ -40,16 +51,34 @@ impl Report {
         for row in &self.0 {
             match row.key.split_once('.') {
                 None => {
-                    all.insert(row.key.to_owned(), json!(row.value));
+                    all.insert(row.key.to_owned(), row.value.json());
                 }
                 Some((outer, inner)) => {
                     if let Value::Object(map) = all.entry(outer).or_insert_with(|| json!({})) {
-                        map.insert(inner.to_owned(), json!(row.value));
+                        map.insert(inner.to_owned(), row.value.json());
                     }
                 }
             }
         }
         Value::Object(all).to_string()
+    }
+}
+
+// === impl Figure ===
+
+impl Figure {
+    fn text(&self) -> String {
+        match self {
+            Self::Number(value) => number(*value),
+            Self::Word(word) => word.clone(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        match self {
+            Self::Number(value) => json!(value),
+            Self::Word(word) => json!(word),
+        }
     }
 }
 

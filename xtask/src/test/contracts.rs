@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Our CRDs against the wire contracts of the systems we take over, which live outside the checkout.
 
-use std::env;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::Result;
@@ -10,15 +8,11 @@ use anyhow::Result;
 use super::tally::Tally;
 use crate::repo;
 
-/// Names the folder with contracts, samples and recorded data.
-const SHARED_ENV: &str = "BIVOUAC_SHARED";
-
 pub fn check() -> Result<Tally> {
     let mut tally = Tally::default();
-    let named = env::var_os(SHARED_ENV).filter(|name| !name.is_empty()).map(PathBuf::from);
-    let script = named.unwrap_or_else(|| "../shared".into()).join("contracts/check");
-    if !repo::root().join(&script).is_file() {
-        tally.skip(&format!("contracts: {} is not there; name its folder in {SHARED_ENV}", script.display()));
+    let script = repo::shared().join("contracts/check");
+    if !script.is_file() {
+        tally.skip(&format!("contracts: {} is not there; name its folder in {}", script.display(), repo::SHARED_ENV));
         return Ok(tally);
     }
     if let Some(missing) = missing() {

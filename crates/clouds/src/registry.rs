@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//! All clouds there are. A new one is a folder, and an entry here.
+
+use std::sync::Arc;
+
+use crate::cloud::Cloud;
+use crate::credentials::Credentials;
+use crate::fake::{Economy, Fake, Server, Shapes};
+use crate::fault::Fault;
+use crate::lambda;
+use crate::wire::Line;
+
+/// A client, if the credential has what it needs.
+pub type Client = Result<Arc<dyn Cloud>, Fault>;
+
+/// A cloud that can be bought from.
+pub struct Entry {
+    /// As price lists, labels and commands name it.
+    pub name: &'static str,
+    /// What else people call it in a GPUNodeClass.
+    pub aliases: &'static [&'static str],
+    /// The fields of its credential.
+    pub fields: &'static [&'static str],
+    /// Its address.
+    pub base: &'static str,
+    pub client: fn(&Credentials, Line, &str) -> Client,
+    pub fake: fn(&Credentials, Shapes) -> Box<dyn Fake>,
+    pub shapes: &'static str,
+}
+
+pub const ALL: &[Entry] = &[Entry {
+    name: lambda::NAME,
+    aliases: &["lambdalabs"],
+    fields: &["key"],
+    base: lambda::BASE,
+    client: |credentials, line, base| Ok(Arc::new(lambda::Lambda::new(credentials, line, base)?)),
+    fake: |credentials, shapes| Box::new(lambda::fake::FakeLambda::new(key(credentials), shapes)),
+    shapes: lambda::fake::SHAPES,
+}];
+
+/// The entry with this name, or with this alias.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    let is_it = |entry: &&Entry| entry.name == name || entry.aliases.contains(&name);
+    ALL.iter().find(is_it)
+}
+
+// === impl Entry ===
+
+impl Entry {
+    /// A fake of this cloud that sells what its shapes say.
+    pub fn server(&self, credentials: &Credentials) -> Result<Server, serde_saphyr::Error> {
+        let shapes = Shapes::parse(self.shapes)?;
+        let economy = Economy::new(shapes.goods.clone());
+        Ok(Server::new((self.fake)(credentials, shapes), economy))
+    }
+}
+
+fn key(credentials: &Credentials) -> &str {
+    credentials.get("key").map_or("", |key| key.reveal())
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `cargo xtask bench market`: how fast offers are found and machines are filled, and whether the answers are right.
+
+mod placement;
+mod prices;
+
+/// The plain answers that tests compare with as well.
+#[path = "../../../../crates/market/tests/pure/by_reading.rs"]
+mod by_reading;
+
+use anyhow::Result;
+use bivouac_core::Ids;
+use clap::Parser;
+
+use super::{Bench, Report};
+
+pub const BENCH: Bench = Bench { name: "market", about: "questions over 112,000 offers against reading them all", run };
+
+#[derive(Debug, Parser)]
+#[command(name = "market")]
+struct Options {
+    /// Questions, each checked by reading the whole list
+    #[arg(long, default_value_t = 500)]
+    questions: usize,
+    /// What decides the questions
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+fn run(args: &[String]) -> Result<Report> {
+    let name = "market".to_owned();
+    let options = Options::try_parse_from(std::iter::once(&name).chain(args))?;
+    let mut report = Report::default();
+    let ids = Ids::new(options.seed);
+    let (text, source) = prices::table()?;
+    let rows = bivouac_market::table::read(&text)?;
+    report.add("offers", rows.len() as f64, "rows", "");
+    report.say("source", source);
+    let catalogue = placement::load(&rows, &mut report);
+    placement::swap(&rows, &mut report);
+    placement::ask(&catalogue, options.questions, ids.purpose("questions"), &mut report)?;
+    Ok(report)
+}
