@@ -13,6 +13,7 @@ pub mod kit;
 pub mod lambda;
 pub mod line;
 pub mod metrics;
+pub mod pages;
 pub mod read;
 pub mod registry;
 pub mod secret;
