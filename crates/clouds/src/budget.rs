@@ -40,7 +40,7 @@ struct State {
 }
 
 /// How long a cloud is left alone that says "too often" and not for how long.
-const WITHOUT_WORD: Duration = Duration::from_secs(5);
+pub const WITHOUT_WORD: Duration = Duration::from_secs(5);
 /// Nobody is believed who wants more.
 const LONGEST: Duration = Duration::from_secs(3600);
 
@@ -70,7 +70,13 @@ impl Budget {
 
     /// Reads what the answer says about the next question.
     pub fn learn(&self, reply: &Reply) {
-        let Some(pause) = pause(reply) else { return };
+        if let Some(pause) = pause(reply) {
+            self.rest(pause);
+        }
+    }
+
+    /// Leaves the cloud alone for a while.
+    pub fn rest(&self, pause: Duration) {
         let until = Instant::now() + pause.min(LONGEST);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.closed_until = state.closed_until.max(Some(until));
@@ -99,7 +105,7 @@ impl State {
 pub fn pause(reply: &Reply) -> Option<Duration> {
     let seconds = |text: &str| text.trim().parse().ok().map(Duration::from_secs);
     let refused = reply.status == http::StatusCode::TOO_MANY_REQUESTS;
-    let retry_after = reply.header("retry-after").filter(|_| refused || reply.status.is_server_error());
+    let retry_after = reply.header("retry-after").filter(|_| !reply.status.is_success());
     if let Some(wait) = retry_after.and_then(|text| seconds(text).or_else(|| until_date(text, reply))) {
         return Some(wait);
     }

@@ -30,6 +30,9 @@ pub enum Lack {
     File(String),
 }
 
+/// Fields that name us and open nothing.
+pub const PUBLIC: [&str; 3] = ["project_id", "client_email", "client_id"];
+
 // === impl Credentials ===
 
 impl Credentials {
@@ -71,8 +74,9 @@ impl Credentials {
         self.0.get(field)
     }
 
+    /// What nobody may see.
     pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
-        self.0.values()
+        self.0.iter().filter(|(name, _)| !PUBLIC.contains(&name.as_str())).map(|(_, secret)| secret)
     }
 }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use bivouac_market::{Capacity, Listing};
 
 use crate::cloud::{Boot, Boots, Cloud, Machine, Order, Owner};
-use crate::credentials::Credentials;
+use crate::credentials::{Credentials, PUBLIC};
 use crate::fake::Server;
 use crate::fault::{Fault, Operation};
 use crate::registry::Entry;
@@ -47,8 +47,11 @@ pub fn behaviours() -> Vec<Behaviour> {
 
 /// A credential that only fakes accept. Each field is long enough that a piece of it would be found.
 pub fn credentials(entry: &Entry) -> Credentials {
-    let secret = |field: &'static str| (field, Secret::new(format!("kit+{}/{field}-7Hq2ZtRw9LxVbN4kPm8e", entry.name)));
-    Credentials::of(entry.fields.iter().copied().map(secret))
+    let text = |field: &str| match PUBLIC.contains(&field) {
+        true => format!("kit-{}", entry.name),
+        false => format!("kit+{}/{field}-7Hq2ZtRw9LxVbN4kPm8e", entry.name),
+    };
+    Credentials::of(entry.fields.iter().map(|field| (*field, Secret::new(text(field)))))
 }
 
 // === impl Stage ===

@@ -9,6 +9,7 @@ pub mod cloud;
 pub mod credentials;
 pub mod fake;
 pub mod fault;
+pub mod gcp;
 pub mod kit;
 pub mod lambda;
 pub mod line;

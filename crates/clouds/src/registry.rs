@@ -7,6 +7,7 @@ use crate::cloud::Cloud;
 use crate::credentials::Credentials;
 use crate::fake::{Economy, Fake, Server, Shapes};
 use crate::fault::Fault;
+use crate::gcp;
 use crate::lambda;
 use crate::wire::Line;
 
@@ -28,15 +29,26 @@ pub struct Entry {
     pub shapes: &'static str,
 }
 
-pub const ALL: &[Entry] = &[Entry {
-    name: lambda::NAME,
-    aliases: &["lambdalabs"],
-    fields: &["key"],
-    base: lambda::BASE,
-    client: |credentials, line, base| Ok(Arc::new(lambda::Lambda::new(credentials, line, base)?)),
-    fake: |credentials, shapes| Box::new(lambda::fake::FakeLambda::new(key(credentials), shapes)),
-    shapes: lambda::fake::SHAPES,
-}];
+pub const ALL: &[Entry] = &[
+    Entry {
+        name: gcp::NAME,
+        aliases: &["gce", "google"],
+        fields: &["project_id", "access_token"],
+        base: gcp::BASE,
+        client: |credentials, line, base| Ok(Arc::new(gcp::Gcp::new(credentials, line, base)?)),
+        fake: |credentials, shapes| Box::new(gcp::fake::FakeGcp::new(field(credentials, "access_token"), shapes)),
+        shapes: gcp::fake::SHAPES,
+    },
+    Entry {
+        name: lambda::NAME,
+        aliases: &["lambdalabs"],
+        fields: &["key"],
+        base: lambda::BASE,
+        client: |credentials, line, base| Ok(Arc::new(lambda::Lambda::new(credentials, line, base)?)),
+        fake: |credentials, shapes| Box::new(lambda::fake::FakeLambda::new(key(credentials), shapes)),
+        shapes: lambda::fake::SHAPES,
+    },
+];
 
 /// The entry with this name, or with this alias.
 pub fn find(name: &str) -> Option<&'static Entry> {
@@ -56,5 +68,9 @@ impl Entry {
 }
 
 fn key(credentials: &Credentials) -> &str {
-    credentials.get("key").map_or("", |key| key.reveal())
+    field(credentials, "key")
+}
+
+fn field<'a>(credentials: &'a Credentials, name: &str) -> &'a str {
+    credentials.get(name).map_or("", |secret| secret.reveal())
 }

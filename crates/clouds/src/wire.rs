@@ -15,7 +15,7 @@ use serde_json::Value;
 use tower::ServiceExt;
 use tower::util::BoxCloneSyncService;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, WITHOUT_WORD};
 use crate::fault::{Fault, Operation, Outcome};
 use crate::metrics::Metrics;
 use crate::secret::Redactor;
@@ -125,6 +125,11 @@ impl Wire {
         Self { redactor, ..self }
     }
 
+    /// The same credential and budget at another address of the cloud.
+    pub fn at(&self, base: &str) -> Self {
+        Self { base: base.to_owned(), ..self.clone() }
+    }
+
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
@@ -154,6 +159,10 @@ impl Wire {
     /// What the cloud's refusal means, by the tables.
     pub fn refusal(&self, operation: Operation, reply: &Reply) -> Fault {
         let (outcome, says) = self.tables.read(operation, reply);
+        if let Outcome::RateLimited { after } = outcome {
+            // Not every cloud says it with the status that is meant for it.
+            self.budget.rest(after.unwrap_or(WITHOUT_WORD));
+        }
         let status = Some(reply.status.as_u16());
         Fault { outcome, cloud: self.cloud, operation, status, says: self.shown(&says) }
     }

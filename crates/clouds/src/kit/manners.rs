@@ -48,6 +48,7 @@ async fn pause_of(stage: &Stage, least: Duration) -> Verdict {
 
 /// The cloud writes the key into its errors, whole and in part; nothing of it comes out.
 async fn no_key(stage: &Stage) -> Verdict {
+    let id = &stage.launched(2).await?.id;
     let order = stage.order(1).await?;
     let mut texts = vec![format!("{:?} {order:?}", stage.cloud)];
     for secret in stage.credentials.secrets() {
@@ -60,7 +61,7 @@ async fn no_key(stage: &Stage) -> Verdict {
         for on in [Operation::Offers, Operation::List, Operation::Describe, Operation::Terminate, Operation::Launch] {
             for answer in [Answer::json(400, &body), Answer::json(401, &body), Answer::json(200, &json!([told]))] {
                 stage.server.trouble(on, Trouble::Instead(answer));
-                if let Err(fault) = stage.ask(on, &order, "some-machine-id-00").await {
+                if let Err(fault) = stage.ask(on, &order, id).await {
                     texts.push(format!("{fault} {fault:?}"));
                 }
             }

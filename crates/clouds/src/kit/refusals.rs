@@ -14,10 +14,10 @@ pub const ALL: &[Behaviour] = &[
 ];
 
 /// Sends the refusal and wants the outcome.
-async fn expect(stage: &Stage, on: Operation, refused: Refused, right: impl Fn(Outcome) -> bool) -> Verdict {
+async fn expect(stage: &Stage, on: Operation, refused: Refused, id: &str, right: impl Fn(Outcome) -> bool) -> Verdict {
     let order = stage.order(1).await?;
     stage.server.trouble(on, Trouble::Refuse(refused));
-    match stage.ask(on, &order, "some-machine-id-00").await {
+    match stage.ask(on, &order, id).await {
         Ok(()) => Err(format!("{refused:?} on {} passes for success", on.name())),
         Err(fault) => {
             ensure(right(fault.outcome), || format!("{refused:?} on {}: {fault}", on.name()))?;
@@ -30,27 +30,28 @@ async fn expect(stage: &Stage, on: Operation, refused: Refused, right: impl Fn(O
 
 async fn launches(stage: &Stage) -> Verdict {
     use Operation::Launch;
-    expect(stage, Launch, Refused::NoCapacity, |outcome| outcome == Outcome::NoCapacity).await?;
-    expect(stage, Launch, Refused::Quota, |outcome| outcome == Outcome::Quota).await?;
-    expect(stage, Launch, Refused::Payment, |outcome| outcome == Outcome::Payment).await?;
-    expect(stage, Launch, Refused::Unauthorized, |outcome| outcome == Outcome::Unauthorized).await?;
-    expect(stage, Launch, Refused::Invalid, |outcome| outcome == Outcome::Invalid).await?;
-    expect(stage, Launch, Refused::RateLimited, |outcome| matches!(outcome, Outcome::RateLimited { .. })).await?;
+    expect(stage, Launch, Refused::NoCapacity, "", |outcome| outcome == Outcome::NoCapacity).await?;
+    expect(stage, Launch, Refused::Quota, "", |outcome| outcome == Outcome::Quota).await?;
+    expect(stage, Launch, Refused::Payment, "", |outcome| outcome == Outcome::Payment).await?;
+    expect(stage, Launch, Refused::Unauthorized, "", |outcome| outcome == Outcome::Unauthorized).await?;
+    expect(stage, Launch, Refused::Invalid, "", |outcome| outcome == Outcome::Invalid).await?;
+    expect(stage, Launch, Refused::RateLimited, "", |outcome| matches!(outcome, Outcome::RateLimited { .. })).await?;
     let conflict = |outcome| matches!(outcome, Outcome::Conflict | Outcome::Ambiguous);
-    expect(stage, Launch, Refused::Conflict, conflict).await?;
-    expect(stage, Launch, Refused::Broken, |outcome| outcome == Outcome::Ambiguous).await?;
+    expect(stage, Launch, Refused::Conflict, "", conflict).await?;
+    expect(stage, Launch, Refused::Broken, "", |outcome| outcome == Outcome::Ambiguous).await?;
     let count = stage.server.economy(|economy| economy.rented.len());
     ensure(count == 0, || format!("refused launches made {count} machines"))
 }
 
 async fn questions(stage: &Stage) -> Verdict {
+    let id = &stage.launched(9).await?.id;
     for on in [Operation::Offers, Operation::List, Operation::Describe, Operation::Terminate] {
-        expect(stage, on, Refused::Unauthorized, |outcome| outcome == Outcome::Unauthorized).await?;
-        expect(stage, on, Refused::Forbidden, |outcome| outcome == Outcome::Unauthorized).await?;
-        expect(stage, on, Refused::RateLimited, |outcome| matches!(outcome, Outcome::RateLimited { .. })).await?;
-        expect(stage, on, Refused::Broken, |outcome| outcome == Outcome::Transient).await?;
+        expect(stage, on, Refused::Unauthorized, id, |outcome| outcome == Outcome::Unauthorized).await?;
+        expect(stage, on, Refused::Forbidden, id, |outcome| outcome == Outcome::Unauthorized).await?;
+        expect(stage, on, Refused::RateLimited, id, |outcome| matches!(outcome, Outcome::RateLimited { .. })).await?;
+        expect(stage, on, Refused::Broken, id, |outcome| outcome == Outcome::Transient).await?;
     }
-    expect(stage, Operation::Describe, Refused::NotFound, |outcome| outcome == Outcome::NotFound).await
+    expect(stage, Operation::Describe, Refused::NotFound, id, |outcome| outcome == Outcome::NotFound).await
 }
 
 async fn retired(stage: &Stage) -> Verdict {
