@@ -6,6 +6,7 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::SignedDuration;
 
+use crate::market::options::{CloudsOptions, OffersOptions};
 use crate::minicluster::options::Verb;
 
 /// Ephemeral, multi-cloud accelerated computing on Kubernetes.
@@ -45,6 +46,13 @@ pub enum Command {
     /// Run commands on MiniClusters, and look after them
     #[command(subcommand, name = "minicluster")]
     MiniCluster(Verb),
+    /// Show what clouds sell now, cheapest first
+    ///
+    /// Asks every cloud that there is a credential for, all at once, and remembers the answers for five minutes. Prices that
+    /// nobody should believe are left out and counted. Without any credential it shows the prices that come with bivouac.
+    Offers(OffersOptions),
+    /// Show which clouds can be bought from, and check the credentials
+    Clouds(CloudsOptions),
     /// Print the custom resource definitions, ready for `kubectl apply --server-side -f -`
     Crds(PrintOptions),
     /// Print the rights that the operator needs, and nothing more than that

@@ -2,6 +2,7 @@
 //! What the binary is made of, for `cargo xtask`: it writes the generated files from the same code.
 
 pub mod cli;
+pub mod market;
 pub mod minicluster;
 pub mod operator;
 pub mod print;

@@ -5,7 +5,7 @@ use std::{process::ExitCode, time::Instant};
 
 use bivouac::{
     cli::{Cli, Command},
-    minicluster, operator, print, simulate, up,
+    market, minicluster, operator, print, simulate, up,
 };
 use clap::Parser;
 
@@ -22,6 +22,8 @@ fn main() -> ExitCode {
         Command::Operator(options) => done(operator::run(options)),
         Command::Simulate(options) => simulate::run(&options),
         Command::MiniCluster(verb) => minicluster::run(&verb),
+        Command::Offers(options) => market::offers(&options),
+        Command::Clouds(options) => market::clouds(&options),
         Command::Crds(options) => done(print::crds(&options)),
         Command::Rbac(options) => done(print::rbac(&options)),
         Command::Policies(options) => done(print::policies(&options)),

@@ -3,7 +3,8 @@
 //!
 //! A budget belongs to a credential, and everything in the process that uses the credential shares it.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -43,6 +44,22 @@ struct State {
 pub const WITHOUT_WORD: Duration = Duration::from_secs(5);
 /// Nobody is believed who wants more.
 const LONGEST: Duration = Duration::from_secs(3600);
+
+/// The budgets of all credentials of a process.
+#[derive(Clone, Debug, Default)]
+pub struct Budgets(Arc<Mutex<ByCredential>>);
+
+/// By cloud and fingerprint.
+type ByCredential = BTreeMap<(&'static str, String), Arc<Budget>>;
+
+// === impl Budgets ===
+
+impl Budgets {
+    pub fn of(&self, cloud: &'static str, credential: &str, rates: Rates) -> Arc<Budget> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry((cloud, credential.to_owned())).or_insert_with(|| Arc::new(Budget::new(rates))).clone()
+    }
+}
 
 // === impl Budget ===
 

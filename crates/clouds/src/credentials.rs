@@ -74,6 +74,12 @@ impl Credentials {
         self.0.get(field)
     }
 
+    /// Tells it from others, and nothing more.
+    pub fn fingerprint(&self) -> String {
+        let all: Vec<String> = self.0.iter().map(|(name, secret)| format!("{name}={}", secret.reveal())).collect();
+        bivouac_core::ids::uuid_of(&all.join("\n"))
+    }
+
     /// What nobody may see.
     pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
         self.0.iter().filter(|(name, _)| !PUBLIC.contains(&name.as_str())).map(|(_, secret)| secret)

@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use serde_json::Value;
-use tower::util::BoxCloneSyncService;
 
 pub use economy::{Economy, Fate, Good, Phase, Refused, Rented};
 pub use shapes::Shapes;
@@ -94,7 +93,7 @@ impl Server {
     /// A line that ends here, without a network.
     pub fn line(&self) -> Line {
         let server = self.clone();
-        BoxCloneSyncService::new(tower::service_fn(move |request| {
+        Line::new(tower::service_fn(move |request| {
             let server = server.clone();
             async move { server.handle(request).await }
         }))

@@ -7,6 +7,7 @@
 pub mod budget;
 pub mod cloud;
 pub mod credentials;
+pub mod digitalocean;
 pub mod fake;
 pub mod fault;
 pub mod gcp;
@@ -15,10 +16,15 @@ pub mod lambda;
 pub mod line;
 pub mod metrics;
 pub mod pages;
+pub mod paperspace;
 pub mod read;
 pub mod registry;
+pub mod runpod;
 pub mod secret;
+pub mod shadeform;
 pub mod tables;
+pub mod verda;
+pub mod vultr;
 pub mod wire;
 
 pub use cloud::{Account, Boot, Boots, Capabilities, Cloud, Machine, Order, Owner, Pending, Prices, State};

@@ -11,7 +11,6 @@ use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use tower::util::BoxCloneSyncService;
 
 use crate::wire::{Broken, Line};
 
@@ -36,7 +35,7 @@ pub fn through(tls: rustls::ClientConfig) -> Line {
     connector.enforce_http(false);
     let https = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_all_versions();
     let sender: Sender = Client::builder(TokioExecutor::new()).build(https.wrap_connector(connector));
-    BoxCloneSyncService::new(tower::service_fn(move |request| send(sender.clone(), request)))
+    Line::new(tower::service_fn(move |request| send(sender.clone(), request)))
 }
 
 async fn send(sender: Sender, request: Request<Bytes>) -> Result<Response<Bytes>, Broken> {

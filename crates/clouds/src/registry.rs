@@ -5,10 +5,16 @@ use std::sync::Arc;
 
 use crate::cloud::Cloud;
 use crate::credentials::Credentials;
+use crate::digitalocean;
 use crate::fake::{Economy, Fake, Server, Shapes};
 use crate::fault::Fault;
 use crate::gcp;
 use crate::lambda;
+use crate::paperspace;
+use crate::runpod;
+use crate::shadeform;
+use crate::verda;
+use crate::vultr;
 use crate::wire::Line;
 
 /// A client, if the credential has what it needs.
@@ -31,6 +37,15 @@ pub struct Entry {
 
 pub const ALL: &[Entry] = &[
     Entry {
+        name: digitalocean::NAME,
+        aliases: &["do", "digital-ocean"],
+        fields: &["key"],
+        base: digitalocean::BASE,
+        client: |credentials, line, base| Ok(Arc::new(digitalocean::DigitalOcean::new(credentials, line, base)?)),
+        fake: |credentials, shapes| Box::new(digitalocean::fake::FakeDigitalOcean::new(key(credentials), shapes)),
+        shapes: digitalocean::fake::SHAPES,
+    },
+    Entry {
         name: gcp::NAME,
         aliases: &["gce", "google"],
         fields: &["project_id", "access_token"],
@@ -48,6 +63,54 @@ pub const ALL: &[Entry] = &[
         fake: |credentials, shapes| Box::new(lambda::fake::FakeLambda::new(key(credentials), shapes)),
         shapes: lambda::fake::SHAPES,
     },
+    Entry {
+        name: paperspace::NAME,
+        aliases: &[],
+        fields: &["key"],
+        base: paperspace::BASE,
+        client: |credentials, line, base| Ok(Arc::new(paperspace::Paperspace::new(credentials, line, base)?)),
+        fake: |credentials, shapes| Box::new(paperspace::fake::FakePaperspace::new(key(credentials), shapes)),
+        shapes: paperspace::fake::SHAPES,
+    },
+    Entry {
+        name: runpod::NAME,
+        aliases: &[],
+        fields: &["key"],
+        base: runpod::BASE,
+        client: |credentials, line, base| Ok(Arc::new(runpod::Runpod::new(credentials, line, base)?)),
+        fake: |credentials, shapes| Box::new(runpod::fake::FakeRunpod::new(key(credentials), shapes)),
+        shapes: runpod::fake::SHAPES,
+    },
+    Entry {
+        name: shadeform::NAME,
+        aliases: &[],
+        fields: &["key"],
+        base: shadeform::BASE,
+        client: |credentials, line, base| Ok(Arc::new(shadeform::Shadeform::new(credentials, line, base)?)),
+        fake: |credentials, shapes| Box::new(shadeform::fake::FakeShadeform::new(key(credentials), shapes)),
+        shapes: shadeform::fake::SHAPES,
+    },
+    Entry {
+        name: verda::NAME,
+        aliases: &["datacrunch"],
+        fields: &["client_id", "client_secret"],
+        base: verda::BASE,
+        client: |credentials, line, base| Ok(Arc::new(verda::Verda::new(credentials, line, base)?)),
+        fake: |credentials, shapes| {
+            let (id, secret) = (field(credentials, "client_id"), field(credentials, "client_secret"));
+            Box::new(verda::fake::FakeVerda::new(id, secret, shapes))
+        },
+        shapes: verda::fake::SHAPES,
+    },
+    Entry {
+        name: vultr::NAME,
+        aliases: &[],
+        fields: &["key"],
+        base: vultr::BASE,
+        client: |credentials, line, base| Ok(Arc::new(vultr::Vultr::new(credentials, line, base)?)),
+        fake: |credentials, shapes| Box::new(vultr::fake::FakeVultr::new(key(credentials), shapes)),
+        shapes: vultr::fake::SHAPES,
+    },
 ];
 
 /// The entry with this name, or with this alias.
@@ -59,6 +122,11 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 // === impl Entry ===
 
 impl Entry {
+    /// The client for a credential. All clients of a credential on one line share what the cloud allows.
+    pub fn open(&self, credentials: &Credentials, line: &Line) -> Client {
+        (self.client)(credentials, line.of(credentials), self.base)
+    }
+
     /// A fake of this cloud that sells what its shapes say.
     pub fn server(&self, credentials: &Credentials) -> Result<Server, serde_saphyr::Error> {
         let shapes = Shapes::parse(self.shapes)?;

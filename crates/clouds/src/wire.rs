@@ -12,17 +12,25 @@ use http::header::{CONTENT_TYPE, HeaderMap};
 use http::{Method, Request, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tower::ServiceExt;
 use tower::util::BoxCloneSyncService;
+use tower::{Service, ServiceExt};
 
-use crate::budget::{Budget, WITHOUT_WORD};
+use crate::budget::{Budget, Budgets, WITHOUT_WORD};
+use crate::credentials::Credentials;
 use crate::fault::{Fault, Operation, Outcome};
 use crate::metrics::Metrics;
 use crate::secret::Redactor;
 use crate::tables::Tables;
 
-/// Where requests go: to the cloud, or to its fake.
-pub type Line = BoxCloneSyncService<Request<Bytes>, Response<Bytes>, Broken>;
+/// Where requests go: to the cloud, or to its fake. With what all clients of a process share.
+#[derive(Clone)]
+pub struct Line {
+    service: BoxCloneSyncService<Request<Bytes>, Response<Bytes>, Broken>,
+    metrics: Metrics,
+    budgets: Budgets,
+    /// Tells credentials apart that have budgets of their own.
+    credential: String,
+}
 
 /// Why there was no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +54,6 @@ pub struct Wire {
     base: String,
     headers: HeaderMap,
     budget: Arc<Budget>,
-    metrics: Metrics,
     redactor: Redactor,
     tables: &'static Tables,
 }
@@ -91,6 +98,35 @@ impl fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
+// === impl Line ===
+
+impl Line {
+    pub fn new<S>(service: S) -> Self
+    where
+        S: Service<Request<Bytes>, Response = Response<Bytes>, Error = Broken> + Clone + Send + Sync + 'static,
+        S::Future: Send,
+    {
+        let service = BoxCloneSyncService::new(service);
+        Self { service, metrics: Metrics::default(), budgets: Budgets::default(), credential: String::new() }
+    }
+
+    /// Counts on these metrics, which somebody shows.
+    pub fn with_metrics(self, metrics: Metrics) -> Self {
+        Self { metrics, ..self }
+    }
+
+    /// The same line for one credential: everything that uses it shares what the cloud allows.
+    pub fn of(&self, credentials: &Credentials) -> Self {
+        Self { credential: credentials.fingerprint(), ..self.clone() }
+    }
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Line")
+    }
+}
+
 // === impl Wire ===
 
 impl Wire {
@@ -98,11 +134,10 @@ impl Wire {
     pub fn new(cloud: &'static str, base: impl Into<String>, line: Line, tables: &'static Tables) -> Self {
         Self {
             cloud,
+            budget: line.budgets.of(cloud, &line.credential, tables.rates),
             line,
             base: base.into(),
             headers: HeaderMap::new(),
-            budget: Arc::new(Budget::new(tables.rates)),
-            metrics: Metrics::default(),
             redactor: Redactor::default(),
             tables,
         }
@@ -111,14 +146,6 @@ impl Wire {
     pub fn with_headers(mut self, headers: HeaderMap) -> Self {
         self.headers.extend(headers);
         self
-    }
-
-    pub fn with_budget(self, budget: Arc<Budget>) -> Self {
-        Self { budget, ..self }
-    }
-
-    pub fn with_metrics(self, metrics: Metrics) -> Self {
-        Self { metrics, ..self }
     }
 
     pub fn with_redactor(self, redactor: Redactor) -> Self {
@@ -224,20 +251,21 @@ impl Call<'_> {
             return Err(wire.fault(operation, Outcome::RateLimited { after: Some(after) }, "our own share is used up"));
         }
         let began = tokio::time::Instant::now();
-        let answer = tokio::time::timeout(within, wire.line.clone().oneshot(request)).await;
+        tracing::debug!(cloud = wire.cloud, operation = operation.name(), path = %self.path, "asking");
+        let answer = tokio::time::timeout(within, wire.line.service.clone().oneshot(request)).await;
         let took = began.elapsed();
         let broken = match answer {
             Ok(Ok(response)) => {
                 let (parts, body) = response.into_parts();
                 let reply = Reply { status: parts.status, headers: parts.headers, body };
                 wire.budget.learn(&reply);
-                wire.metrics.count(wire.cloud, operation, reply.status.as_str(), took);
+                wire.line.metrics.count(wire.cloud, operation, reply.status.as_str(), took);
                 return Ok(reply);
             }
             Ok(Err(broken)) => broken,
             Err(_) => Broken::after_send(format!("no answer within {} s", within.as_secs())),
         };
-        wire.metrics.count(wire.cloud, operation, "none", took);
+        wire.line.metrics.count(wire.cloud, operation, "none", took);
         let lost = broken.after_send && operation.spends();
         Err(wire.fault(operation, if lost { Outcome::Ambiguous } else { Outcome::Transient }, &broken.says))
     }

@@ -4,6 +4,7 @@
 //!
 //! Nothing here waits, reads a clock or rolls dice: the same question has the same answer.
 
+pub mod area;
 pub mod catalogue;
 pub mod gpu;
 mod guard;
@@ -18,6 +19,7 @@ pub mod survey;
 pub mod table;
 pub mod wish;
 
+pub use area::Area;
 pub use catalogue::{Catalogue, Snapshot};
 pub use gpu::Gpu;
 pub use market::{Listing, Market, View};

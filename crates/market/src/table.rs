@@ -11,6 +11,11 @@ pub const HEADER: &str =
     "cloud,region,zone,machine_type,gpu,gpu_count,vcpus,memory_gib,on_demand_usd_per_hour,spot_usd_per_hour";
 const COLUMNS: usize = 10;
 
+/// A small price list that comes with the program, for whoever has no credential yet.
+pub const SHIPPED: &str = include_str!("prices.csv");
+/// The day of its prices.
+pub const SHIPPED_OF: &str = "2026-08-22";
+
 /// Why a file is no price list.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
@@ -120,6 +125,14 @@ mod tests {
             ("Paris, FR", "RTX 4090", 500, 7250, 31_232)
         );
         assert_eq!((row.on_demand, row.spot), (Some(Money::from_micros(400_000)), None));
+    }
+
+    #[test]
+    fn the_list_that_comes_along_is_whole() {
+        let rows = read(SHIPPED).unwrap();
+        assert!((50..=200).contains(&rows.len()));
+        let catalogue = crate::Catalogue::new(&rows);
+        assert!(catalogue.iter().all(|offer| offer.flaw.is_none() && offer.gpu.is_some()));
     }
 
     #[test]

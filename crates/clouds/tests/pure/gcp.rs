@@ -11,7 +11,6 @@ use bivouac_market::Capacity;
 use bytes::Bytes;
 use http::{Request, Response};
 use serde_json::{Value, json};
-use tower::util::BoxCloneSyncService;
 
 use crate::told::{on_stage, outcome_of_launch, state_of};
 
@@ -181,7 +180,7 @@ fn a_zone_that_was_not_asked_makes_the_listing_a_fault() {
 fn token_office(expires_in: u64) -> (bivouac_clouds::Line, Arc<Mutex<Vec<String>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = asked.clone();
-    let line = BoxCloneSyncService::new(tower::service_fn(move |request: Request<Bytes>| {
+    let line = bivouac_clouds::Line::new(tower::service_fn(move |request: Request<Bytes>| {
         let header = request.headers().get("authorization").map_or("-", |value| value.to_str().unwrap()).to_owned();
         let text = String::from_utf8(request.body().to_vec()).unwrap();
         seen.lock().unwrap().push(format!("{} {header} {text}", request.uri()));

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `bivouac offers`: what can be bought now, cheapest first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use bivouac_market::offer::thousandths;
+use bivouac_market::{
+    Allowed, Area, Least, Listing, Market, Offer, Reading, Requirements, Spot, Survey, View, Wish, labels, table as csv,
+};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::ask::{self, Known};
+use super::cache::Cache;
+use super::options::{AskOptions, OffersOptions, Output};
+use super::table::table;
+use crate::print;
+
+/// What was read, and from whom.
+struct Read {
+    market: Market,
+    /// When each list was read, or why it was not.
+    lists: BTreeMap<String, Result<Timestamp, String>>,
+    /// Nobody was asked: the prices are those that come with the program.
+    shipped: bool,
+}
+
+pub async fn run(options: &OffersOptions) -> Result<ExitCode> {
+    let now = Timestamp::now();
+    let known = ask::known(&options.ask)?;
+    let read =
+        if known.is_empty() { from_table(&options.ask, now)? } else { from_clouds(&known, &options.ask, now).await? };
+    let view = read.market.view();
+    let survey = view.survey(&wish(options, &view), now);
+    match options.output {
+        Output::Json => print::say(&(serde_json::to_string_pretty(&document(options, &view, &survey, &read))? + "\n"))?,
+        Output::Yaml => print::say(&serde_saphyr::to_string(&document(options, &view, &survey, &read))?)?,
+        Output::Table => {
+            print::say(&rows(options, &view, &survey))?;
+            if !options.ask.quiet {
+                eprint!("{}", footer(options, &survey, &read, now));
+            }
+        }
+    }
+    let all_failed = read.lists.values().all(Result::is_err);
+    Ok(if all_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn reading(read_at: Timestamp) -> Reading {
+    // The person sees how old it is.
+    Reading { read_at, good_for: SignedDuration::from_hours(24 * 365) }
+}
+
+/// Without any credential: the prices that come along.
+fn from_table(options: &AskOptions, now: Timestamp) -> Result<Read> {
+    let meant: BTreeSet<&str> = ask::meant(options)?.iter().map(|entry| entry.name).collect();
+    let mut lists: BTreeMap<&str, Vec<Listing>> = BTreeMap::new();
+    for row in csv::read(csv::SHIPPED)?.into_iter().filter(|row| options.cloud.is_empty() || meant.contains(row.cloud))
+    {
+        lists.entry(row.cloud).or_default().push(row.into());
+    }
+    let market = Market::default();
+    let day = format!("{}T00:00:00Z", csv::SHIPPED_OF).parse().unwrap_or(now);
+    let names = lists.keys().map(|cloud| ((*cloud).to_owned(), Ok(day))).collect();
+    lists.into_iter().for_each(|(cloud, listings)| market.list(cloud, listings, reading(now)));
+    Ok(Read { market, lists: names, shipped: true })
+}
+
+/// Those that were asked a moment ago are not asked again.
+async fn from_clouds(known: &[Known], options: &AskOptions, now: Timestamp) -> Result<Read> {
+    let mut cache = Cache::open();
+    let key = |one: &Known| format!("{}/{}", one.entry.name, one.credentials.fingerprint());
+    let (market, mut lists) = (Market::default(), BTreeMap::new());
+    let mut ask = Vec::new();
+    for one in known {
+        match cache.fresh(&key(one), now).filter(|_| !options.refresh) {
+            Some(kept) => {
+                market.list(one.entry.name, kept.listings(), reading(kept.read_at));
+                lists.insert(one.entry.name.to_owned(), Ok(kept.read_at));
+            }
+            None => ask.push(one),
+        }
+    }
+    let ask: Vec<Known> = ask
+        .into_iter()
+        .map(|one| Known { entry: one.entry, credentials: one.credentials.clone(), source: one.source })
+        .collect();
+    let words = |offers: &Vec<Listing>| format!("{} offers", offers.len());
+    let answers = ask::all(&ask, options.quiet, async |cloud| cloud.offers().await, words).await?;
+    for one in &ask {
+        let Some(answer) = answers.get(one.entry.name) else { continue };
+        let told = answer.as_ref().map(|listings| {
+            cache.keep(key(one), listings, now);
+            market.list(one.entry.name, listings.clone(), reading(now));
+            now
+        });
+        lists.insert(one.entry.name.to_owned(), told.map_err(Clone::clone));
+    }
+    if !ask.is_empty() {
+        cache.save();
+    }
+    Ok(Read { market, lists, shipped: false })
+}
+
+fn wish(options: &OffersOptions, view: &View) -> Wish {
+    let mut requirements = Requirements::default();
+    if !options.gpu.is_empty() {
+        requirements.add(labels::GPU_TYPE, Allowed::only(options.gpu.clone()));
+    }
+    if let Some(count) = options.count {
+        requirements.add(labels::GPU_COUNT, Allowed::only([count.to_string()]));
+    }
+    if let Some(region) = &options.region {
+        let meant = |offer: &Offer<'_>| Area::is_meant(offer.region, region) || Area::is_meant(offer.zone, region);
+        let regions: BTreeSet<String> = view.catalogue.iter().filter(meant).map(|one| one.region.to_owned()).collect();
+        requirements.add(labels::REGION, Allowed::only(regions));
+    }
+    let spot = match (options.spot, options.on_demand) {
+        (true, _) => Spot::Only,
+        (_, true) => Spot::Never,
+        _ => Spot::Allowed,
+    };
+    let least = Least { gpus: 1, gpu_memory_gib: options.gpu_memory.unwrap_or_default(), ..Least::default() };
+    Wish { requirements, least, max_price: options.max_price, spot, ..Wish::default() }
+}
+
+fn shown<'a>(options: &OffersOptions, view: &'a View, survey: &Survey) -> Vec<Offer<'a>> {
+    let limit = if options.limit == 0 { usize::MAX } else { options.limit };
+    survey.open.iter().take(limit).filter_map(|choice| view.catalogue.get(choice.offer)).collect()
+}
+
+fn rows(options: &OffersOptions, view: &View, survey: &Survey) -> String {
+    let offers = shown(options, view, survey);
+    if offers.is_empty() {
+        return String::new();
+    }
+    let row = |offer: &Offer<'_>| {
+        let place = if offer.zone.is_empty() { offer.region } else { offer.zone };
+        let gpu = offer.gpu.map(ToString::to_string).unwrap_or_default();
+        let memory = offer.gpu_memory_gib.filter(|_| !gpu.contains("GB"));
+        let memory = memory.map(|memory| format!(" {memory}GB")).unwrap_or_default();
+        [
+            offer.cloud.to_owned(),
+            place.to_owned(),
+            offer.machine.to_owned(),
+            format!("{}x {gpu}{memory}", thousandths(offer.gpus)),
+            format!("${}", offer.price),
+            per_gpu(offer).map(|price| format!("${price}")).unwrap_or_default(),
+            offer.capacity.to_string(),
+        ]
+    };
+    let rows: Vec<_> = offers.iter().map(row).collect();
+    table(["CLOUD", "PLACE", "MACHINE", "GPUS", "AN HOUR", "PER GPU", "CAPACITY"], &rows, &[4, 5])
+}
+
+fn per_gpu(offer: &Offer<'_>) -> Option<bivouac_core::Money> {
+    let micros = offer.price.micros().checked_mul(1000)?.checked_div(offer.gpus.into())?;
+    // Prices per GPU are for comparing: a tenth of a cent is fine enough.
+    Some(bivouac_core::Money::from_micros(micros / 1000 * 1000))
+}
+
+fn footer(options: &OffersOptions, survey: &Survey, read: &Read, now: Timestamp) -> String {
+    let mut text = String::new();
+    let count = survey.open.len();
+    let limit = if options.limit == 0 { count } else { options.limit.min(count) };
+    match (survey.open.first(), survey.open.last()) {
+        (Some(least), Some(most)) => {
+            text += &format!("\nShown {limit} of {count} offers, ${} to ${} an hour.\n", least.price, most.price);
+        }
+        _ => text += &format!("Nothing to show: {survey}.\n"),
+    }
+    if count > 0 {
+        for (flaw, number) in &survey.flawed {
+            text += &format!("Left out: {number}, because {}.\n", flaw.in_words());
+        }
+    }
+    for (cloud, list) in &read.lists {
+        match list {
+            Err(why) => text += &format!("{cloud}: {why}\n"),
+            Ok(at) if !read.shipped && now.duration_since(*at).as_secs() > 0 => {
+                text +=
+                    &format!("{cloud} was asked {} s ago; --refresh asks again.\n", now.duration_since(*at).as_secs());
+            }
+            Ok(_) => {}
+        }
+    }
+    if read.shipped {
+        text += &format!(
+            "No cloud was asked: these are prices of {} that come with bivouac. Set a variable like BIVOUAC_LAMBDA_KEY, or \
+             --credentials FILE; `bivouac clouds` has the names.\n",
+            csv::SHIPPED_OF
+        );
+    }
+    text
+}
+
+fn document(options: &OffersOptions, view: &View, survey: &Survey, read: &Read) -> Value {
+    let offer = |offer: &Offer<'_>| {
+        json!({
+            "cloud": offer.cloud,
+            "region": offer.region,
+            "zone": offer.zone,
+            "machine": offer.machine,
+            "gpu": offer.gpu.map(ToString::to_string),
+            "gpus": f64::from(offer.gpus) / 1000.0,
+            "gpuMemoryGib": offer.gpu_memory_gib,
+            "vcpus": f64::from(offer.vcpus) / 1000.0,
+            "memoryMib": offer.memory_mib,
+            "arch": offer.arch.name(),
+            "capacity": offer.capacity.name(),
+            "pricePerHour": offer.price,
+        })
+    };
+    let list = |(cloud, list): (&String, &Result<Timestamp, String>)| match list {
+        Ok(at) => json!({ "cloud": cloud, "readAt": at.to_string() }),
+        Err(why) => json!({ "cloud": cloud, "error": why }),
+    };
+    let left_out: BTreeMap<String, usize> =
+        survey.flawed.iter().map(|(flaw, number)| (flaw.in_words().to_owned(), *number)).collect();
+    json!({
+        "offers": shown(options, view, survey).iter().map(offer).collect::<Vec<_>>(),
+        "of": survey.open.len(),
+        "leftOut": left_out,
+        "overMaxPrice": survey.over_price,
+        "snapshot": survey.snapshot.to_string(),
+        "source": if read.shipped { csv::SHIPPED_OF } else { "clouds" },
+        "clouds": read.lists.iter().map(list).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The same client over a socket and in process.
+
+use std::sync::Arc;
+
+use bivouac_clouds::fake::{Refused, Server, Trouble};
+use bivouac_clouds::kit::{self, Stage};
+use bivouac_clouds::registry::{ALL, Entry};
+use bivouac_clouds::{Cloud, Fault, Machine, Operation, line};
+
+/// Everything that a client does in a life, as it tells it.
+async fn tell(stage: &Stage) -> Vec<String> {
+    let mut told = Vec::new();
+    let cloud = &stage.cloud;
+    told.push(format!("{:?}", cloud.verify().await));
+    told.push(format!("{:?}", cloud.offers().await));
+    let order = stage.order(1).await.unwrap();
+    let launched = cloud.launch(&order).await;
+    let id = launched.as_ref().map(|machine| machine.id.clone()).unwrap();
+    told.push(timeless(launched));
+    for machine in cloud.list(&order.owner).await.unwrap() {
+        told.push(timeless(Ok(machine)));
+    }
+    told.push(timeless(cloud.describe(&id).await));
+    for trouble in [Trouble::Refuse(Refused::Unauthorized), Trouble::Html(503), Trouble::Truncated] {
+        stage.server.trouble(Operation::List, trouble);
+        // Where an answer was cut depends on how long it was.
+        let listed = cloud.list(&order.owner).await.map_err(|fault| (fault.outcome, fault.operation, fault.status));
+        told.push(format!("{listed:?}"));
+    }
+    told.push(format!("{:?}", cloud.terminate(&id).await));
+    told.push(format!("{:?}", cloud.terminate(&id).await));
+    told.push(timeless(cloud.describe(&id).await));
+    told
+}
+
+/// Two runs take a different time.
+fn timeless(result: Result<Machine, Fault>) -> String {
+    format!("{:?}", result.map(|machine| Machine { created: None, ended: None, ..machine }))
+}
+
+/// A client that speaks to its fake over a port of this machine.
+async fn over_http(entry: &Entry) -> (Stage, tokio::task::JoinHandle<()>) {
+    let credentials = kit::credentials(entry);
+    let server: Server = entry.server(&credentials).unwrap();
+    let (address, task) = server.listen().await.unwrap();
+    let path = entry.base.split_once("://").unwrap().1.split_once('/').map_or("", |(_, path)| path);
+    let base = format!("http://{address}/{path}");
+    let cloud: Arc<dyn Cloud> =
+        (entry.client)(&credentials, line::to_the_world().unwrap(), base.trim_end_matches('/')).unwrap();
+    (Stage { cloud, server, credentials }, task)
+}
+
+#[test]
+fn over_http_and_in_process_the_results_are_the_same() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    // Without a network no time need pass.
+    let here = |entry: &Entry| crate::told::on_stage(entry.name, async |stage| tell(stage).await);
+    let here: Vec<Vec<String>> = ALL.iter().map(here).collect();
+    runtime.block_on(async {
+        let plays = ALL.iter().zip(here).map(|(entry, here)| async move {
+            let (stage, task) = over_http(entry).await;
+            let there = tell(&stage).await;
+            task.abort();
+            assert_eq!(here, there, "{}", entry.name);
+            assert!(here.len() >= 10, "{}: {here:?}", entry.name);
+            entry.name
+        });
+        let played = futures::future::join_all(plays).await;
+        assert_eq!(played.len(), ALL.len());
+    });
+}
+
+/// Lines that break for real: nobody there, a certificate that nobody signed, an answer that drips.
+#[test]
+fn broken_lines_are_told_apart() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let entry = bivouac_clouds::find("lambda").unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let fault = asked_at(entry, &format!("http://{address}")).await;
+        assert_eq!((fault.outcome, fault.status), (bivouac_clouds::Outcome::Transient, None));
+        assert!(fault.says.to_lowercase().contains("refused"), "{fault}");
+
+        // Plain HTTP where TLS is wanted.
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                use tokio::io::AsyncWriteExt;
+                let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await;
+            }
+        });
+        let fault = asked_at(entry, &format!("https://{address}")).await;
+        assert_eq!(fault.outcome, bivouac_clouds::Outcome::Transient);
+        server.abort();
+    });
+}
+
+async fn asked_at(entry: &Entry, base: &str) -> Fault {
+    let credentials = kit::credentials(entry);
+    let cloud = (entry.client)(&credentials, line::to_the_world().unwrap(), base).unwrap();
+    cloud.offers().await.unwrap_err()
+}
