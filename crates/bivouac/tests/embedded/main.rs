@@ -5,6 +5,7 @@
 mod background;
 mod full;
 mod life;
+mod market;
 mod minicluster;
 mod readme;
 mod terminal;

@@ -197,6 +197,13 @@ impl Fake for FakePaperspace {
                 page(question, economy, self.scripts.iter().map(|script| self.script(script)).collect())
             }
             ("POST", ["startup-scripts"]) => self.make_script(question, economy),
+            ("POST", ["startup-scripts", id, "assign"]) => {
+                let machine = question.text("/machineId").to_owned();
+                self.scripts.iter_mut().filter(|script| script.id == *id).for_each(|script| {
+                    script.machines.push(machine.clone());
+                });
+                Answer::json(200, &json!({ "id": id }))
+            }
             ("DELETE", ["startup-scripts", id]) => {
                 let before = self.scripts.len();
                 self.scripts.retain(|script| script.id != *id);

@@ -133,13 +133,12 @@ impl Type {
             ..Listing::default()
         };
         let one = |place: &String| {
-            let (firm, loose) = (on_demand.has(place, &self.instance_type), spot.has(place, &self.instance_type));
-            let mut listing = Listing { region: place.clone(), sold_out: !firm && !loose, ..like.clone() };
-            if !listing.sold_out {
-                listing.on_demand = listing.on_demand.filter(|_| firm);
-                listing.spot = listing.spot.filter(|_| loose);
+            let firm = like.on_demand.filter(|_| on_demand.has(place, &self.instance_type));
+            let loose = like.spot.filter(|_| spot.has(place, &self.instance_type));
+            match (firm, loose) {
+                (None, None) => Listing { region: place.clone(), sold_out: true, ..like.clone() },
+                (on_demand, spot) => Listing { region: place.clone(), on_demand, spot, ..like.clone() },
             }
-            listing
         };
         places.iter().map(one).collect()
     }

@@ -14,5 +14,6 @@ mod secrets;
 mod shadeform;
 mod tables;
 mod told;
+mod verda;
 mod vultr;
 mod words;

@@ -59,8 +59,9 @@ async fn scripts(stage: &Stage) -> Vec<String> {
     answer["items"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
 }
 
-async fn make_script(stage: &Stage, name: &str) {
-    ask(stage, Method::POST, "/startup-scripts", json!({ "name": name, "script": "#!/bin/sh" })).await;
+async fn make_script(stage: &Stage, name: &str) -> String {
+    let made = ask(stage, Method::POST, "/startup-scripts", json!({ "name": name, "script": "#!/bin/sh" })).await;
+    made["id"].as_str().unwrap().to_owned()
 }
 
 /// What was asked besides the six things.
@@ -136,8 +137,8 @@ async fn a_create_that_failed_is_seen() {
     let stage = stage();
     let launched = launch(&stage, &order()).await.unwrap();
     stage.server.economy(|economy| economy.rented[0].fate = Fate::Failed);
-    let seen = stage.cloud.describe(&launched.id).await.unwrap();
-    assert_eq!((seen.state, seen.word.as_str()), (State::Failed, "create: no host could be found"));
+    let Machine { state, word, .. } = stage.cloud.describe(&launched.id).await.unwrap();
+    assert_eq!((state, word.as_str()), (State::Failed, "create: no host could be found"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -199,8 +200,7 @@ async fn an_order_is_the_example_of_the_specification() {
         })
     );
     assert_eq!((seen.state, seen.word.as_str(), seen.price), (State::Pending, "provisioning", "0.76".parse().ok()));
-    let capabilities = stage.cloud.capabilities();
-    assert!(!capabilities.kill_timer, "a machine that is off still costs");
+    assert!(!stage.cloud.capabilities().kill_timer, "a machine that is off still costs");
     launch(&stage, &Order { kill_after: None, ..order() }).await.unwrap();
     let (question, _) = stage.server.asked(Operation::Launch).pop().unwrap();
     assert_eq!(question.body.get("autoShutdownEnabled"), None);
@@ -244,7 +244,9 @@ async fn a_script_ends_with_its_machine() {
     let launched = launch(&stage, &order()).await.unwrap();
     make_script(&stage, "tgp-1a2b3c4d-train-other").await;
     make_script(&stage, "tgp-1a2b3c4d-train-x7k2p").await;
-    make_script(&stage, "somebody-elses").await;
+    let foreign = make_script(&stage, "somebody-elses").await;
+    let path = format!("/startup-scripts/{foreign}/assign");
+    ask(&stage, Method::POST, &path, json!({ "machineId": launched.id })).await;
     stage.server.economy(|economy| economy.page = 1);
     stage.cloud.terminate(&launched.id).await.unwrap();
     stage.server.economy(|economy| economy.page = 100);
