@@ -9,6 +9,7 @@ mod http;
 mod kit;
 mod lambda;
 mod paperspace;
+mod planted;
 mod runpod;
 mod secrets;
 mod shadeform;
