@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Paperspace: virtual machines with Ubuntu, no spot, no tags and no price list. A machine takes a startup script that is
-//! made before it and thrown away with it.
+//! Paperspace: virtual machines with Ubuntu, no spot, no tags and no price list. A machine takes a startup script that
+//! is made before it and thrown away with it.
 
 pub mod fake;
 mod prices;

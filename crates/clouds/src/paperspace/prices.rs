@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What machines cost. The cloud tells nobody before there is one, so we bring a table, and learn from every machine that
-//! we see.
+//! What machines cost. The cloud tells nobody before there is one, so we bring a table, and learn from every machine
+//! that we see.
 
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, Mutex, PoisonError};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! RunPod's older API. It alone sells spot pods, ends pods by itself and tells the balance, and it will be retired: from
-//! the first 410 on it is not asked any more.
+//! RunPod's older API. It alone sells spot pods, ends pods by itself and tells the balance, and it will be retired:
+//! from the first 410 on it is not asked any more.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -50,7 +50,10 @@ impl FakeVerda {
         }
         let token = format!("token-of-verda-number-{:04}", self.tokens.len());
         self.tokens.push((token.clone(), Instant::now() + LIFE));
-        let fill = BTreeMap::from([("token", json!(token)), ("refresh", json!(format!("again-{token}")))]);
+        let fill = BTreeMap::from([
+            ("token", json!(token)),
+            ("refresh", json!(format!("renewal-at-verda-{:04}", self.tokens.len() - 1))),
+        ]);
         Answer::json(200, &self.shapes.body("token", &fill))
     }
 

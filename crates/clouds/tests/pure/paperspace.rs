@@ -72,8 +72,8 @@ fn asked(stage: &Stage, method: &str, path: &str) -> Vec<Question> {
 
 fn machine(state: &str) -> Value {
     json!({ "id": "ps123", "name": "tgp-1a2b3c4d-x", "state": state, "machineType": "A4000", "usageRate": 0.76,
-        "region": "East Coast (NY2)", "privateIp": "10.64.0.2", "publicIp": null, "dtCreated": "2026-11-15T06:00:00.000Z",
-        "dtDeleted": null })
+        "region": "East Coast (NY2)", "privateIp": "10.64.0.2", "publicIp": null, "dtDeleted": null,
+        "dtCreated": "2026-11-15T06:00:00.000Z" })
 }
 
 async fn described(stage: &Stage, body: &Value) -> Machine {

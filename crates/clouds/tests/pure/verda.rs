@@ -79,8 +79,9 @@ async fn left(stage: &Stage, path: &str) -> usize {
 }
 
 fn instance(status: &str, is_spot: bool) -> Value {
-    json!({ "id": "2f9d3f3f-4c1e-4f8d-9a53-0b8f7a520001", "instance_type": "1H100.80S.30V", "hostname": "tgp-1a2b3c4d-x",
-        "description": "tgp-cluster=1a2b3c4d tgp-claim=c1", "status": status, "ip": null, "price_per_hour": 2.29,
+    json!({ "id": "2f9d3f3f-4c1e-4f8d-9a53-0b8f7a520001", "instance_type": "1H100.80S.30V",
+        "hostname": "tgp-1a2b3c4d-x", "description": "tgp-cluster=1a2b3c4d tgp-claim=c1",
+        "status": status, "ip": null, "price_per_hour": 2.29,
         "created_at": "2026-11-15T06:00:00.000Z", "location": "FIN-01", "is_spot": is_spot })
 }
 
@@ -229,12 +230,11 @@ async fn no_token_is_told() {
     let stage = stage();
     stage.cloud.list(&Stage::owner()).await.unwrap();
     for status in [200, 400, 401] {
-        let body =
-            json!({ "code": "x", "message": "bad: token-of-verda-number-0000 and again-token-of-verda-number-0000" });
+        let body = json!({ "code": "x", "message": "bad: token-of-verda-number-0000 renewal-at-verda-0000" });
         stage.server.trouble(Operation::List, Trouble::Instead(Answer::json(status, &body)));
         let fault = stage.cloud.list(&Stage::owner()).await.unwrap_err();
         let told = format!("{fault} {fault:?} {:?}", stage.cloud);
-        assert!(!told.contains("token-of-verda"), "{told}");
+        assert!(!told.contains("token-of-verda") && !told.contains("renewal-at"), "{told}");
     }
     let (question, _) = stage.server.asked(Operation::List).pop().unwrap();
     assert!(question.headers["authorization"].is_sensitive());
@@ -305,10 +305,12 @@ async fn offers_tell_place_and_kind() {
     let stage = stage();
     let types = json!([
         { "instance_type": "8V", "price_per_hour": "5.00", "spot_price": "2.50", "currency": "usd",
-            "gpu": { "description": "8x NVidia Tesla V100", "number_of_gpus": 8 }, "gpu_memory": { "size_in_gigabytes": 128 },
+            "gpu": { "description": "8x NVidia Tesla V100", "number_of_gpus": 8 },
+            "gpu_memory": { "size_in_gigabytes": 128 },
             "cpu": { "number_of_cores": 48 }, "memory": { "size_in_gigabytes": 192 } },
-        { "instance_type": "GH", "price_per_hour": 3.0, "spot_price_per_hour": "0", "model": "GH200", "gpu_memory": null,
-            "gpu": { "number_of_gpus": 1 }, "cpu": { "number_of_cores": 72 }, "memory": { "size_in_gigabytes": 480 } },
+        { "instance_type": "GH", "price_per_hour": 3.0, "spot_price_per_hour": "0", "model": "GH200",
+            "gpu_memory": null, "gpu": { "number_of_gpus": 1 },
+            "cpu": { "number_of_cores": 72 }, "memory": { "size_in_gigabytes": 480 } },
     ]);
     let firm = json!([{ "location_code": "FIN-01", "availabilities": ["8V", "GH"] }]);
     let loose = json!([{ "location_code": "ICE-01", "availabilities": ["8V", "GH"] }]);
