@@ -61,10 +61,10 @@ pub(crate) struct Kind {
 /// One list: all places that sell a kind in one way, cheapest first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct List<'a> {
-    pub first: u32,
+    first: u32,
     pub prices: &'a [Money],
-    pub sites: &'a [u32],
-    pub flaws: &'a [Option<Flaw>],
+    sites: &'a [u32],
+    flaws: &'a [Option<Flaw>],
 }
 
 // === impl Catalogue ===
@@ -91,10 +91,8 @@ impl Catalogue {
     /// Every offer, flawed ones as well; in the order of the catalogue.
     pub fn iter(&self) -> impl Iterator<Item = Offer<'_>> {
         self.lists().flat_map(move |(kind, capacity, list)| {
-            let offers = list.prices.iter().zip(list.sites).zip(list.flaws).zip(list.first..);
-            offers.filter_map(move |(((price, site), flaw), id)| {
-                self.offer(kind, capacity, OfferId(id), *price, *site, *flaw)
-            })
+            let offers = list.offers();
+            offers.filter_map(move |(id, price, site, flaw)| self.offer(kind, capacity, id, price, site, flaw))
         })
     }
 
@@ -141,7 +139,7 @@ impl Catalogue {
         Some(List { first, prices, sites, flaws: self.flaws.get(range)? })
     }
 
-    fn offer<'a>(
+    pub(crate) fn offer<'a>(
         &'a self,
         kind: &'a Kind,
         capacity: Capacity,
@@ -168,6 +166,16 @@ impl Catalogue {
             price,
             flaw,
         })
+    }
+}
+
+// === impl List ===
+
+impl<'a> List<'a> {
+    /// Number, price, place and flaw of each.
+    pub fn offers(self) -> impl Iterator<Item = (OfferId, Money, u32, Option<Flaw>)> + use<'a> {
+        let offers = self.prices.iter().zip(self.sites).zip(self.flaws).zip(self.first..);
+        offers.map(|(((price, site), flaw), id)| (OfferId(id), *price, *site, *flaw))
     }
 }
 

@@ -20,25 +20,6 @@ pub enum Refusal {
     Unauthorized,
 }
 
-/// What was asked for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Asked {
-    cloud: String,
-    region: String,
-    machine: String,
-    capacity: Capacity,
-}
-
-/// What rests after a refusal.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Scope {
-    /// Without money or rights nothing of that cloud can be had.
-    Cloud(String),
-    /// A quota is for a region.
-    Region(Asked),
-    Zone(Asked, String),
-}
-
 /// A pause, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rest {
@@ -53,11 +34,26 @@ pub struct Tally {
     count: u32,
 }
 
-/// What is remembered of all sellers. Names and not numbers, so that it outlives every catalogue.
+/// What is remembered of all sellers. Names and not numbers, so that it outlives every catalogue. Clouds come first,
+/// then machines: most offers have no memory, and that is found out without making a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
-    resting: BTreeMap<Scope, Rest>,
-    tallies: BTreeMap<Asked, Tally>,
+pub struct Memory(BTreeMap<String, Cloud>);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Cloud {
+    /// Without money or rights nothing of that cloud can be had.
+    rest: Option<Rest>,
+    /// By machine, region and way to pay.
+    asked: BTreeMap<String, BTreeMap<String, BTreeMap<Capacity, Asked>>>,
+}
+
+/// What came of asking for a machine in a region.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Asked {
+    /// A quota is for a region.
+    rest: Option<Rest>,
+    zones: BTreeMap<String, Rest>,
+    tally: Tally,
 }
 
 // === impl Refusal ===
@@ -112,65 +108,78 @@ impl Tally {
 impl Memory {
     /// The seller gave a machine: no reason to rest is left.
     pub fn sold(&mut self, offer: &Offer<'_>) {
-        let asked = Asked::of(offer);
-        self.resting.remove(&Scope::Cloud(asked.cloud.clone()));
-        self.resting.remove(&Scope::Region(asked.clone()));
-        self.resting.remove(&Scope::Zone(asked.clone(), offer.zone.to_owned()));
-        self.tallies.entry(asked).or_default().add(true);
+        let cloud = self.0.entry(offer.cloud.to_owned()).or_default();
+        cloud.rest = None;
+        let asked = cloud.asked_for(offer);
+        asked.rest = None;
+        asked.zones.remove(offer.zone);
+        asked.tally.add(true);
     }
 
     pub fn refused(&mut self, offer: &Offer<'_>, why: Refusal, now: Timestamp) {
-        let asked = Asked::of(offer);
-        let scope = match why {
-            Refusal::Payment | Refusal::Unauthorized => Scope::Cloud(asked.cloud.clone()),
-            Refusal::Quota => Scope::Region(asked.clone()),
-            Refusal::Capacity => Scope::Zone(asked.clone(), offer.zone.to_owned()),
-        };
-        let until = now.checked_add(why.rest()).unwrap_or(Timestamp::MAX);
-        self.resting.insert(scope, Rest { until, why });
-        if why == Refusal::Capacity {
-            self.tallies.entry(asked).or_default().add(false);
+        let cloud = self.0.entry(offer.cloud.to_owned()).or_default();
+        let rest = Rest { until: now.checked_add(why.rest()).unwrap_or(Timestamp::MAX), why };
+        match why {
+            Refusal::Payment | Refusal::Unauthorized => cloud.rest = Some(rest),
+            Refusal::Quota => cloud.asked_for(offer).rest = Some(rest),
+            Refusal::Capacity => {
+                let asked = cloud.asked_for(offer);
+                asked.zones.insert(offer.zone.to_owned(), rest);
+                asked.tally.add(false);
+            }
         }
     }
 
     /// Forgets pauses that are over.
     pub fn wake(&mut self, now: Timestamp) {
-        self.resting.retain(|_, rest| rest.until > now);
+        let is_over = |rest: &mut Rest| rest.until <= now;
+        for cloud in self.0.values_mut() {
+            cloud.rest.take_if(is_over);
+            for asked in cloud.asked.values_mut().flat_map(BTreeMap::values_mut).flat_map(BTreeMap::values_mut) {
+                asked.rest.take_if(is_over);
+                asked.zones.retain(|_, rest| rest.until > now);
+            }
+        }
     }
 
     pub fn rest_of(&self, offer: &Offer<'_>, now: Timestamp) -> Option<Rest> {
-        if self.resting.is_empty() {
-            return None;
-        }
-        let asked = Asked::of(offer);
-        let region = self.resting.get(&Scope::Region(asked.clone()));
-        let zone = self.resting.get(&Scope::Zone(asked, offer.zone.to_owned()));
-        let all = [self.rest_of_cloud(offer.cloud, now), region.copied(), zone.copied()];
-        all.into_iter().flatten().filter(|rest| rest.until > now).max_by_key(|rest| rest.until)
+        let cloud = self.0.get(offer.cloud)?;
+        let asked = cloud.of(offer);
+        let region = asked.and_then(|asked| asked.rest);
+        let zone = asked.and_then(|asked| asked.zones.get(offer.zone).copied());
+        let all = [cloud.rest, region, zone].into_iter().flatten();
+        all.filter(|rest| rest.until > now).max_by_key(|rest| rest.until)
     }
 
     pub fn rest_of_cloud(&self, cloud: &str, now: Timestamp) -> Option<Rest> {
-        self.resting.get(&Scope::Cloud(cloud.to_owned())).copied().filter(|rest| rest.until > now)
+        self.0.get(cloud)?.rest.filter(|rest| rest.until > now)
     }
 
     /// What came of asking for this machine in this region, in any zone.
     pub fn tally(&self, offer: &Offer<'_>) -> Tally {
-        self.tallies.get(&Asked::of(offer)).copied().unwrap_or_default()
+        let asked = self.0.get(offer.cloud).and_then(|cloud| cloud.of(offer));
+        asked.map(|asked| asked.tally).unwrap_or_default()
     }
 
     /// When the next pause ends, for whoever waits for it.
     pub fn next_wake(&self, now: Timestamp) -> Option<Timestamp> {
-        self.resting.values().map(|rest| rest.until).filter(|until| *until > now).min()
+        let rests = self.0.values().flat_map(|cloud| {
+            let asked = cloud.asked.values().flat_map(BTreeMap::values).flat_map(BTreeMap::values);
+            cloud.rest.iter().chain(asked.flat_map(|asked| asked.rest.iter().chain(asked.zones.values())))
+        });
+        rests.map(|rest| rest.until).filter(|until| *until > now).min()
     }
 }
 
-impl Asked {
-    fn of(offer: &Offer<'_>) -> Self {
-        Self {
-            cloud: offer.cloud.to_owned(),
-            region: offer.region.to_owned(),
-            machine: offer.machine.to_owned(),
-            capacity: offer.capacity,
-        }
+// === impl Cloud ===
+
+impl Cloud {
+    fn of(&self, offer: &Offer<'_>) -> Option<&Asked> {
+        self.asked.get(offer.machine)?.get(offer.region)?.get(&offer.capacity)
+    }
+
+    fn asked_for(&mut self, offer: &Offer<'_>) -> &mut Asked {
+        let regions = self.asked.entry(offer.machine.to_owned()).or_default();
+        regions.entry(offer.region.to_owned()).or_default().entry(offer.capacity).or_default()
     }
 }

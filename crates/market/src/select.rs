@@ -10,7 +10,8 @@ use bivouac_core::Money;
 
 use crate::catalogue::{Catalogue, Kind, List, Snapshot, at};
 use crate::labels;
-use crate::offer::{Capacity, Offer, OfferId};
+use crate::memory::Rest;
+use crate::offer::{Capacity, Flaw, Offer, OfferId};
 use crate::requirement::Allowed;
 use crate::survey::Survey;
 use crate::wish::{Score, Situation, Spot, Wish};
@@ -37,8 +38,31 @@ pub(crate) struct Sieve<'a> {
     situation: Situation<'a>,
     /// Priority of each cloud that may sell.
     clouds: Vec<Option<u32>>,
+    /// Clouds whose prices are too old.
+    stale: Vec<bool>,
     chips: Vec<bool>,
     places: Vec<bool>,
+}
+
+/// A list that has the right machines from a cloud that may sell.
+pub(crate) struct Found<'a> {
+    kind: &'a Kind,
+    capacity: Capacity,
+    /// Of the cloud.
+    pub priority: u32,
+    /// Its prices are too old.
+    is_stale: bool,
+    list: List<'a>,
+}
+
+/// Whether an offer of the right machine can be bought now. The first that is true counts, in this order.
+pub(crate) enum Standing {
+    Flawed(Flaw),
+    Elsewhere,
+    Stale,
+    TooDear,
+    Resting(Rest),
+    Open,
 }
 
 /// The order of choices: better score, then the seller that more often keeps its word, then the catalogue's order.
@@ -80,7 +104,9 @@ impl<'a> Sieve<'a> {
                 && admits(wish, labels::GPU_VENDOR, chip.gpu.vendor().map(|vendor| vendor.name()))
         };
         let chips = catalogue.chips.iter().map(chip_is_right).collect();
-        let mut sieve = Self { catalogue, wish, situation, clouds, chips, places: Vec::new() };
+        let is_stale = |cloud: &String| situation.readings.is_stale(cloud, situation.now);
+        let stale = catalogue.clouds.iter().map(is_stale).collect();
+        let mut sieve = Self { catalogue, wish, situation, clouds, stale, chips, places: Vec::new() };
         sieve.places = catalogue.places.iter().map(|place| sieve.place_is_right(place)).collect();
         sieve
     }
@@ -99,8 +125,7 @@ impl<'a> Sieve<'a> {
             && sold_here(&place.region)
     }
 
-    /// The lists that have the right machines from the right clouds, with the priority of the cloud.
-    pub fn lists(&self) -> impl Iterator<Item = (Capacity, u32, List<'a>)> {
+    pub fn lists(&self) -> impl Iterator<Item = Found<'a>> {
         let capacities = Capacity::ALL.map(|capacity| self.capacity_is_right(capacity));
         let mut counts = Memo::new(self.wish.requirements.get(labels::GPU_COUNT));
         let lists = self.catalogue.lists().filter(move |(_, capacity, list)| {
@@ -109,7 +134,25 @@ impl<'a> Sieve<'a> {
         });
         lists.filter_map(move |(kind, capacity, list)| {
             let priority = at(&self.clouds, kind.cloud).copied().flatten()?;
-            (self.kind_is_right(kind) && counts.admits(kind.gpus)).then_some((capacity, priority, list))
+            let is_stale = at(&self.stale, kind.cloud).copied().unwrap_or(true);
+            let is_right = self.kind_is_right(kind) && counts.admits(kind.gpus);
+            is_right.then_some(Found { kind, capacity, priority, is_stale, list })
+        })
+    }
+
+    /// All offers of a list, and how each stands.
+    pub fn standings(&self, found: &Found<'a>) -> impl Iterator<Item = (Offer<'a>, Standing)> {
+        let Found { kind, capacity, is_stale, list, .. } = *found;
+        list.offers().filter_map(move |(id, price, site, flaw)| {
+            let offer = self.catalogue.offer(kind, capacity, id, price, site, flaw)?;
+            let standing = match flaw {
+                Some(flaw) => Standing::Flawed(flaw),
+                None if !self.place_of(site) => Standing::Elsewhere,
+                None if is_stale => Standing::Stale,
+                None if self.is_too_dear(price) => Standing::TooDear,
+                None => self.rest_of(&offer).map_or(Standing::Open, Standing::Resting),
+            };
+            Some((offer, standing))
         })
     }
 
@@ -146,61 +189,41 @@ impl<'a> Sieve<'a> {
             && admits(self.wish, labels::SPOT, Some(if is_spot { "true" } else { "false" }))
     }
 
-    pub fn place_of(&self, site: u32) -> bool {
+    fn place_of(&self, site: u32) -> bool {
         at(&self.places, site).copied().unwrap_or_default()
     }
 
-    pub fn is_stale(&self, cloud: &str) -> bool {
-        self.situation.readings.is_stale(cloud, self.situation.now)
+    fn is_too_dear(&self, price: Money) -> bool {
+        self.wish.max_price.is_some_and(|max| price > max)
+    }
+
+    fn rest_of(&self, offer: &Offer<'_>) -> Option<Rest> {
+        self.situation.memory.rest_of(offer, self.situation.now)
     }
 
     fn best(&self, most: usize) -> Vec<Choice> {
         let mut best: Vec<(Rank, Money)> = Vec::with_capacity(most + 1);
-        let stale: Vec<bool> = self.catalogue.clouds.iter().map(|cloud| self.is_stale(cloud)).collect();
-        let is_stale = |site: u32| {
-            let cloud = at(&self.catalogue.places, site).map(|place| place.cloud);
-            cloud.and_then(|cloud| at(&stale, cloud)).copied().unwrap_or(true)
-        };
-        for (_, priority, list) in self.lists() {
-            let offers = list.prices.iter().zip(list.sites).zip(list.flaws).zip(list.first..);
-            for (((price, site), flaw), id) in offers {
-                let score = self.wish.policy.score(*price, priority);
+        for found in self.lists().filter(|found| !found.is_stale) {
+            for (id, price, site, flaw) in found.list.offers() {
+                let score = self.wish.policy.score(price, found.priority);
                 let worse = best.len() == most && best.last().is_some_and(|((worst, ..), _)| score > *worst);
-                if worse || self.is_too_dear(*price) {
+                if worse || self.is_too_dear(price) {
                     break;
                 }
-                if flaw.is_none() && self.place_of(*site) && !is_stale(*site) {
-                    self.keep(&mut best, most, score, *price, OfferId(id));
+                if flaw.is_some() || !self.place_of(site) {
+                    continue;
+                }
+                let offer = self.catalogue.offer(found.kind, found.capacity, id, price, site, flaw);
+                if let Some(offer) = offer.filter(|offer| self.rest_of(offer).is_none()) {
+                    let rank = (score, std::cmp::Reverse(self.situation.memory.tally(&offer).chance()), id);
+                    let place = best.partition_point(|(other, _)| *other < rank);
+                    best.insert(place, (rank, price));
+                    best.truncate(most);
                 }
             }
         }
         let choice = |((score, _, offer), price)| Choice { offer, price, score };
         best.into_iter().map(choice).collect()
-    }
-
-    fn keep(&self, best: &mut Vec<(Rank, Money)>, most: usize, score: Score, price: Money, id: OfferId) {
-        let Some(offer) = self.catalogue.get(id) else { return };
-        let Situation { memory, now, .. } = self.situation;
-        if memory.rest_of(&offer, now).is_some() {
-            return;
-        }
-        let rank = (score, std::cmp::Reverse(memory.tally(&offer).chance()), id);
-        let place = best.partition_point(|(other, _)| *other < rank);
-        best.insert(place, (rank, price));
-        best.truncate(most);
-    }
-
-    pub fn is_too_dear(&self, price: Money) -> bool {
-        self.wish.max_price.is_some_and(|max| price > max)
-    }
-
-    /// Whether an offer of one of the lists can be bought now.
-    pub fn is_open(&self, offer: &Offer<'_>, site: u32) -> bool {
-        offer.flaw.is_none()
-            && self.place_of(site)
-            && !self.is_stale(offer.cloud)
-            && !self.is_too_dear(offer.price)
-            && self.situation.memory.rest_of(offer, self.situation.now).is_none()
     }
 
     /// Keys that have fewer values to choose from than was asked for: the key, how many there are, how many there must be.
@@ -211,11 +234,9 @@ impl<'a> Sieve<'a> {
             return Vec::new();
         }
         let mut found: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-        for (_, _, list) in self.lists() {
-            for (site, id) in list.sites.iter().zip(list.first..) {
-                let Some(offer) = self.catalogue.get(OfferId(id)).filter(|offer| self.is_open(offer, *site)) else {
-                    continue;
-                };
+        for list in self.lists() {
+            let open = self.standings(&list).filter(|(_, standing)| matches!(standing, Standing::Open));
+            for (offer, _) in open {
                 for key in wanted.keys() {
                     found.entry(key).or_default().extend(offer.label(key));
                 }

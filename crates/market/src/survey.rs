@@ -9,8 +9,8 @@ use jiff::Timestamp;
 
 use crate::catalogue::{Catalogue, Snapshot};
 use crate::memory::Refusal;
-use crate::offer::{Flaw, OfferId};
-use crate::select::{Choice, Sieve};
+use crate::offer::Flaw;
+use crate::select::{Choice, Sieve, Standing};
 use crate::wish::{Situation, Wish};
 
 /// Counts over all machines that are as the wish wants them. An offer counts for the first reason that fits, in the
@@ -43,25 +43,25 @@ impl Catalogue {
     pub fn survey(&self, wish: &Wish, situation: Situation<'_>) -> Survey {
         let sieve = Sieve::new(self, wish, situation);
         let mut survey = Survey::empty(self.snapshot());
-        for (_, priority, list) in sieve.lists() {
-            for (site, id) in list.sites.iter().zip(list.first..) {
-                let Some(offer) = self.get(OfferId(id)) else { continue };
-                let rest = situation.memory.rest_of(&offer, situation.now);
-                if let Some(flaw) = offer.flaw {
-                    *survey.flawed.entry(flaw).or_default() += 1;
-                } else if !sieve.place_of(*site) {
-                    survey.elsewhere += 1;
-                } else if sieve.is_stale(offer.cloud) {
-                    survey.stale += 1;
-                } else if sieve.is_too_dear(offer.price) {
-                    survey.over_price += 1;
-                    survey.cheapest_over = Some(survey.cheapest_over.map_or(offer.price, |best| best.min(offer.price)));
-                } else if let Some(rest) = rest {
-                    *survey.resting.entry(rest.why).or_default() += 1;
-                    survey.wakes = Some(survey.wakes.map_or(rest.until, |first| first.min(rest.until)));
-                } else {
-                    let score = wish.policy.score(offer.price, priority);
-                    survey.open.push(Choice { offer: offer.id, price: offer.price, score });
+        for found in sieve.lists() {
+            for (offer, standing) in sieve.standings(&found) {
+                match standing {
+                    Standing::Flawed(flaw) => *survey.flawed.entry(flaw).or_default() += 1,
+                    Standing::Elsewhere => survey.elsewhere += 1,
+                    Standing::Stale => survey.stale += 1,
+                    Standing::TooDear => {
+                        survey.over_price += 1;
+                        let cheapest = survey.cheapest_over.map_or(offer.price, |best| best.min(offer.price));
+                        survey.cheapest_over = Some(cheapest);
+                    }
+                    Standing::Resting(rest) => {
+                        *survey.resting.entry(rest.why).or_default() += 1;
+                        survey.wakes = Some(survey.wakes.map_or(rest.until, |first| first.min(rest.until)));
+                    }
+                    Standing::Open => {
+                        let score = wish.policy.score(offer.price, found.priority);
+                        survey.open.push(Choice { offer: offer.id, price: offer.price, score });
+                    }
                 }
             }
         }

@@ -9,8 +9,8 @@ use anyhow::{Result, bail};
 use bivouac_core::Money;
 use bivouac_core::ids::IdStream;
 use bivouac_market::{
-    Allowed, Catalogue, Least, Listing, Market, Memory, Offer, Policy, Reading, Readings, Requirements, Row, Seller,
-    Situation, Spot, Wish, labels,
+    Allowed, Catalogue, Least, Listing, Market, Memory, Offer, Policy, Reading, Readings, Refusal, Requirements, Row,
+    Seller, Situation, Spot, Wish, labels,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -20,6 +20,8 @@ use crate::bench::Report;
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 const GOOD: Reading = Reading { read_at: NOW, good_for: SignedDuration::from_hours(1) };
 const ROUNDS: usize = 9;
+/// Offers that rest while the questions are asked.
+const REFUSALS: usize = 500;
 
 pub fn load(rows: &[Row<'_>], report: &mut Report) -> Catalogue {
     let mut catalogue = Catalogue::new(rows);
@@ -80,7 +82,12 @@ pub fn swap(rows: &[Row<'_>], report: &mut Report) {
 
 pub fn ask(catalogue: &Catalogue, questions: usize, mut dice: IdStream, report: &mut Report) -> Result<()> {
     let offers: Vec<Offer<'_>> = catalogue.iter().filter(|offer| offer.flaw.is_none()).collect();
-    let (memory, mut readings) = (Memory::default(), Readings::default());
+    let (mut memory, mut readings) = (Memory::default(), Readings::default());
+    for number in 0..REFUSALS {
+        let at = usize::try_from(dice.next_u64() % offers.len().max(1) as u64).unwrap_or_default();
+        let why = if number % 4 == 0 { Refusal::Quota } else { Refusal::Capacity };
+        offers.get(at).into_iter().for_each(|offer| memory.refused(offer, why, NOW));
+    }
     offers.iter().for_each(|offer| readings.set(offer.cloud, GOOD));
     let now = Situation { now: NOW, memory: &memory, readings: &readings };
     let (mut times, mut found) = (Vec::with_capacity(questions), 0);
@@ -97,7 +104,9 @@ pub fn ask(catalogue: &Catalogue, questions: usize, mut dice: IdStream, report: 
     }
     times.sort();
     let at = |part: usize| times.get(times.len() * part / 100).copied().unwrap_or_default();
-    let note = format!("{questions} questions, {found} with an answer, all as a plain scan finds them");
+    let note = format!(
+        "{questions} questions, {found} with an answer, all as a plain scan finds them; {REFUSALS} offers rest"
+    );
     report.add("placement_p50_us", micros(at(50)), "µs", note);
     report.add("placement_p99_us", micros(at(99)), "µs", "the bar is 1000");
     Ok(())
