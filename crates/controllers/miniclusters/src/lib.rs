@@ -45,8 +45,9 @@ use observe::{Eyes, World};
 use plan::Effect;
 use sight::Sight;
 
-/// Each pass holds its children as trees for a moment; more at once are no faster, for the Job controller is slower.
-const CONCURRENCY: u16 = 8;
+/// Jobs should be there before the pods of others keep the server busy. Each pass holds its children as trees for a
+/// moment, so more at once take memory.
+const CONCURRENCY: u16 = 16;
 
 /// The controller as the process knows it.
 pub fn registration(settings: Settings) -> Registration {

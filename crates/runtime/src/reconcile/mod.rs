@@ -10,6 +10,7 @@ mod backoff;
 mod children;
 mod containment;
 mod error;
+mod gather;
 mod inherit;
 mod memory;
 mod pass;

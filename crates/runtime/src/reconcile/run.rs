@@ -24,6 +24,7 @@ use super::{
     backoff::{Backoff, jittered},
     children::Children,
     error::{Category, Error},
+    gather::gather,
     memory::Memory,
     pass::Engine,
     plan::Note,
@@ -34,6 +35,8 @@ use crate::{Runtime, capabilities::Presence, events::Events, metrics::Outcome, m
 const PASS_LIMIT: Duration = Duration::from_secs(60);
 /// A settled object is looked at again after about this time, without any request.
 const RESYNC: Duration = Duration::from_secs(50 * 60);
+/// A pass hears of its own writes for about so long. A child that somebody else changed can wait as well.
+const ECHO: Duration = Duration::from_millis(100);
 
 /// All objects of the controller's own kind that could be read.
 #[derive(Clone, Debug)]
@@ -78,7 +81,7 @@ pub async fn run<R: Reconciler>(runtime: &Runtime, build: impl FnOnce(Objects<R:
     tracing::info!(controller = R::NAME, "controller runs");
 
     let coming = futures::stream::select(setup.children.comings_and_goings(), runtime.capabilities.changes());
-    let touched = setup.children.owners_touched::<R::Kind>().map(guarded_ref);
+    let touched = gather(setup.children.owners_touched::<R::Kind>().boxed(), ECHO).map(guarded_ref);
     let triggers = futures::stream::select_all(setup.triggers).map(guarded_ref);
     let engine = Arc::new(Guarded {
         engine: engine(runtime, reconciler, setup.children),

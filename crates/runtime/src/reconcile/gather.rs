@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One pass instead of five: a pass that writes four children hears of each of them again.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    hash::Hash,
+    time::Duration,
+};
+
+use futures::{Stream, StreamExt, stream::BoxStream};
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+/// Names everything once for all that is heard of it within a pause, at the end of that pause.
+pub fn gather<T>(heard: BoxStream<'static, T>, pause: Duration) -> impl Stream<Item = T> + Send
+where
+    T: Eq + Hash + Clone + Send + 'static,
+{
+    let gathering = Gathering { heard: Some(heard), known: HashSet::new(), due: VecDeque::new(), pause };
+    futures::stream::unfold(gathering, |mut gathering| async move {
+        let next = gathering.next().await?;
+        Some((next, gathering))
+    })
+}
+
+struct Gathering<T> {
+    /// `None` once it has ended.
+    heard: Option<BoxStream<'static, T>>,
+    known: HashSet<T>,
+    /// Oldest first, for all wait equally long.
+    due: VecDeque<(Instant, T)>,
+    pause: Duration,
+}
+
+impl<T: Eq + Hash + Clone> Gathering<T> {
+    async fn next(&mut self) -> Option<T> {
+        loop {
+            let due = self.due.front().map(|(due, _)| *due);
+            if due.is_some_and(|due| due <= Instant::now()) {
+                let (_, one) = self.due.pop_front()?;
+                self.known.remove(&one);
+                return Some(one);
+            }
+            match (&mut self.heard, due) {
+                (None, due) => sleep_until(due?).await,
+                (Some(heard), Some(due)) => {
+                    if let Ok(heard) = timeout_at(due, heard.next()).await {
+                        self.hear(heard);
+                    }
+                }
+                (Some(heard), None) => {
+                    let heard = heard.next().await;
+                    self.hear(heard);
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, heard: Option<T>) {
+        match heard {
+            Some(one) => {
+                if self.known.insert(one.clone()) {
+                    self.due.push_back((Instant::now() + self.pause, one));
+                }
+            }
+            None => self.heard = None,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use futures::channel::mpsc;
+
+    use super::*;
+
+    const PAUSE: Duration = Duration::from_millis(100);
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_heard_five_times_is_named_once_a_pause_after_the_first() {
+        let (say, heard) = mpsc::unbounded();
+        let mut gathered = Box::pin(gather(heard.boxed(), PAUSE));
+        let start = Instant::now();
+        ["a", "b", "a", "a"].into_iter().for_each(|one| say.unbounded_send(one).unwrap());
+        assert_eq!((gathered.next().await, start.elapsed()), (Some("a"), PAUSE));
+        assert_eq!((gathered.next().await, start.elapsed()), (Some("b"), PAUSE));
+        say.unbounded_send("a").unwrap();
+        drop(say);
+        assert_eq!(gathered.next().await, Some("a"), "the end does not lose what waits");
+        assert_eq!(gathered.next().await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_never_stops_talking_holds_nobody_up() {
+        let heard = futures::stream::unfold((), |()| async {
+            tokio::time::sleep(PAUSE / 50).await;
+            Some(("a", ()))
+        });
+        let named = gather(heard.boxed(), PAUSE).take(3).collect::<Vec<_>>();
+        assert_eq!(tokio::time::timeout(PAUSE * 4, named).await.unwrap(), ["a"; 3]);
+    }
+}
