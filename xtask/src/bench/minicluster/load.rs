@@ -19,6 +19,7 @@ use kube::{
     runtime::{WatchStreamExt, watcher},
 };
 use serde_json::json;
+use tokio::sync::oneshot;
 
 const PATIENCE: Duration = Duration::from_secs(300);
 const CREATORS: usize = 8;
@@ -70,7 +71,7 @@ pub async fn nodes(client: &Client) -> Result<()> {
 }
 
 /// How many ConfigMaps of a kilobyte a bare client creates in a second.
-pub async fn floor(cluster: &TestCluster) -> Result<f64> {
+pub async fn floor(cluster: &TestCluster, round: &str) -> Result<f64> {
     let client = client::connect(client::config(Some(cluster.kubeconfig())).await?, "bivouac-floor")?;
     // The connection is made before the clock starts.
     client.apiserver_version().await?;
@@ -79,7 +80,8 @@ pub async fn floor(cluster: &TestCluster) -> Result<f64> {
     let create = |number: usize| {
         let (api, data) = (api.clone(), data.clone());
         async move {
-            let metadata = kube::core::ObjectMeta { name: Some(format!("floor-{number}")), ..Default::default() };
+            let metadata =
+                kube::core::ObjectMeta { name: Some(format!("floor-{round}-{number}")), ..Default::default() };
             api.create(&PostParams::default(), &ConfigMap { metadata, data: Some(data), ..ConfigMap::default() }).await
         }
     };
@@ -89,14 +91,13 @@ pub async fn floor(cluster: &TestCluster) -> Result<f64> {
     Ok(FLOOR as f64 / started.elapsed().as_secs_f64())
 }
 
-pub async fn create(client: &Client, shape: Shape) -> Result<()> {
+pub async fn create(client: &Client, shape: Shape) -> Result<Vec<MiniCluster>> {
     let api = Api::<MiniCluster>::namespaced(client.clone(), NAMESPACE);
     let create = |number| {
         let api = api.clone();
         async move { anyhow::Ok(api.create(&PostParams::default(), &minicluster(number, shape.size)?).await?) }
     };
-    let all = futures::stream::iter((0..shape.clusters).map(create)).buffered(CREATORS);
-    all.try_for_each(|_| futures::future::ok(())).await
+    futures::stream::iter((0..shape.clusters).map(create)).buffered(CREATORS).try_collect().await
 }
 
 /// What happens to the pods, so that looking costs the server little: without their spec and status.
@@ -115,18 +116,28 @@ pub async fn select_by_rank(client: &Client) -> Result<()> {
     Ok(())
 }
 
-pub async fn pods_exist(client: &Client, shape: Shape) -> Result<()> {
-    let mut pods = watched_pods(client);
-    let (mut seen, wanted) = (BTreeSet::new(), shape.clusters * shape.size);
+/// Follows the pods with one watch, for every watch costs the server something: tells how long it took until all of
+/// them existed, and compares every `job-index` with the pod's own index until all MiniClusters are finished.
+pub async fn pods(client: Client, shape: Shape, started: Instant, all_exist: oneshot::Sender<f64>) -> Result<Labels> {
+    let mut pods = watched_pods(&client);
+    let (mut seen, mut labels, mut all_exist) = (BTreeSet::new(), BTreeMap::new(), Some(all_exist));
     let watch = async {
-        while seen.len() < wanted {
-            let Some(pod) = pods.try_next().await? else { bail!("the watch ended") };
-            seen.insert(pod.uid());
+        while let Some(pod) = pods.try_next().await? {
+            if all_exist.is_some() && seen.insert(pod.uid()) && seen.len() == shape.clusters * shape.size {
+                all_exist.take().map(|tell| tell.send(started.elapsed().as_secs_f64()));
+            }
+            let Some(label) = pod.labels().get("job-index") else { continue };
+            let own = pod.annotations().get(COMPLETION_INDEX).or_else(|| pod.labels().get(COMPLETION_INDEX));
+            labels.insert(pod.uid(), own == Some(label));
         }
-        Ok(())
+        anyhow::Ok(())
     };
-    let outcome = tokio::time::timeout(PATIENCE, watch).await;
-    outcome.unwrap_or_else(|_| bail!("{} of {wanted} pods exist after {} s", seen.len(), PATIENCE.as_secs()))
+    tokio::select! {
+        ended = watch => ended?,
+        finished = all_finished(&client, shape) => finished?,
+    }
+    let right = labels.values().filter(|right| **right).count();
+    Ok(Labels { right, wrong: labels.len() - right })
 }
 
 pub async fn all_finished(client: &Client, shape: Shape) -> Result<()> {
@@ -145,24 +156,4 @@ pub async fn all_finished(client: &Client, shape: Shape) -> Result<()> {
     };
     let outcome = tokio::time::timeout(PATIENCE, watch).await;
     outcome.unwrap_or_else(|_| bail!("{} of {} finished after {} s", done.len(), shape.clusters, PATIENCE.as_secs()))
-}
-
-/// Compares every `job-index` that ever appears with the pod's own index, until all MiniClusters are finished.
-pub async fn labels(client: Client, shape: Shape) -> Result<Labels> {
-    let mut pods = watched_pods(&client);
-    let mut seen = BTreeMap::new();
-    let watch = async {
-        while let Some(pod) = pods.try_next().await? {
-            let Some(label) = pod.labels().get("job-index") else { continue };
-            let own = pod.annotations().get(COMPLETION_INDEX).or_else(|| pod.labels().get(COMPLETION_INDEX));
-            seen.insert(pod.uid(), own == Some(label));
-        }
-        anyhow::Ok(())
-    };
-    tokio::select! {
-        ended = watch => ended?,
-        finished = all_finished(&client, shape) => finished?,
-    }
-    let right = seen.values().filter(|right| **right).count();
-    Ok(Labels { right, wrong: seen.len() - right })
 }
