@@ -9,8 +9,10 @@ mod serve;
 mod shapes;
 mod trouble;
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bivouac_market::Row;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use serde_json::Value;
@@ -34,6 +36,11 @@ pub trait Fake: Send {
     fn knows(&self, question: &Question) -> bool;
 
     fn shapes(&self) -> &Shapes;
+
+    /// A row of a price list as this cloud sells it.
+    fn good(&self, row: &Row<'_>) -> Option<Good> {
+        Good::of(row)
+    }
 }
 
 /// A request, taken apart.
@@ -64,14 +71,18 @@ struct State {
     fake: Box<dyn Fake>,
     economy: Economy,
     troubles: Vec<(Option<Operation>, Trouble)>,
-    asked: Vec<(Operation, Question, tokio::time::Instant)>,
+    /// The newest last.
+    asked: VecDeque<(Operation, Question, tokio::time::Instant)>,
 }
+
+/// A server that runs for days forgets the oldest questions.
+const REMEMBERED: usize = 10_000;
 
 // === impl Server ===
 
 impl Server {
     pub fn new(fake: Box<dyn Fake>, economy: Economy) -> Self {
-        Self(Arc::new(Mutex::new(State { fake, economy, troubles: Vec::new(), asked: Vec::new() })))
+        Self(Arc::new(Mutex::new(State { fake, economy, troubles: Vec::new(), asked: VecDeque::new() })))
     }
 
     /// The next request for `on`, or the next of any kind, meets this.
@@ -104,7 +115,10 @@ impl Server {
         let trouble = {
             let mut state = self.lock();
             let operation = state.fake.operation(&question);
-            state.asked.push((operation, question.clone(), tokio::time::Instant::now()));
+            if state.asked.len() >= REMEMBERED {
+                state.asked.pop_front();
+            }
+            state.asked.push_back((operation, question.clone(), tokio::time::Instant::now()));
             let planned = state.troubles.iter().position(|(on, _)| on.is_none_or(|on| on == operation));
             planned.map(|planned| state.troubles.remove(planned).1)
         };

@@ -23,6 +23,7 @@ pub mod runpod;
 pub mod secret;
 pub mod shadeform;
 pub mod tables;
+pub mod vast;
 pub mod verda;
 pub mod vultr;
 pub mod wire;

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use bivouac_market::Row;
+
 use crate::cloud::Cloud;
 use crate::credentials::Credentials;
 use crate::digitalocean;
@@ -13,6 +15,7 @@ use crate::lambda;
 use crate::paperspace;
 use crate::runpod;
 use crate::shadeform;
+use crate::vast;
 use crate::verda;
 use crate::vultr;
 use crate::wire::Line;
@@ -91,6 +94,15 @@ pub const ALL: &[Entry] = &[
         shapes: shadeform::fake::SHAPES,
     },
     Entry {
+        name: vast::NAME,
+        aliases: &["vastai", "vast.ai"],
+        fields: &["key"],
+        base: vast::BASE,
+        client: |credentials, line, base| Ok(Arc::new(vast::Vast::new(credentials, line, base)?)),
+        fake: |credentials, shapes| Box::new(vast::fake::FakeVast::new(key(credentials), shapes)),
+        shapes: vast::fake::SHAPES,
+    },
+    Entry {
         name: verda::NAME,
         aliases: &["datacrunch"],
         fields: &["client_id", "client_secret"],
@@ -132,6 +144,19 @@ impl Entry {
         let shapes = Shapes::parse(self.shapes)?;
         let economy = Economy::new(shapes.goods.clone());
         Ok(Server::new((self.fake)(credentials, shapes), economy))
+    }
+
+    /// A fake of this cloud that sells what is in a price list.
+    pub fn shop(&self, credentials: &Credentials, rows: &[Row<'_>]) -> Result<Server, serde_saphyr::Error> {
+        let fake = (self.fake)(credentials, Shapes::parse(self.shapes)?);
+        let goods = rows.iter().filter(|row| row.cloud == self.name).filter_map(|row| fake.good(row)).collect();
+        Ok(Server::new(fake, Economy::new(goods)))
+    }
+
+    /// The path behind the cloud's own address.
+    pub fn path(&self) -> &'static str {
+        let rest = self.base.split_once("://").map_or(self.base, |(_, rest)| rest);
+        rest.find('/').and_then(|at| rest.get(at..)).unwrap_or_default()
     }
 }
 

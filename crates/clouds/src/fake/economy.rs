@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bivouac_core::Money;
 use bivouac_core::ids::{IdStream, Ids};
+use bivouac_market::{Gpu, Row};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
@@ -114,12 +115,40 @@ pub struct Economy {
     pub page: usize,
     /// The last page names the first one as the next.
     pub pages_go_round: bool,
+    /// What time it was when it began.
+    pub beginning: Timestamp,
     ids: IdStream,
     began: Instant,
 }
 
-/// What fakes call the moment at which they begin.
+/// What fakes call the moment at which they begin, if nobody says.
 const BEGINNING: i64 = 1_794_722_400;
+
+/// Of every machine that a price list names.
+const STOCK: u32 = 4;
+
+// === impl Good ===
+
+impl Good {
+    /// A row of a price list, in stock. A machine that can only be had until somebody else wants it is left out.
+    pub fn of(row: &Row<'_>) -> Option<Self> {
+        let whole = |thousandths: u32| thousandths / 1000;
+        Some(Self {
+            machine: row.machine.to_owned(),
+            region: row.region.to_owned(),
+            zone: row.zone.to_owned(),
+            gpu: row.gpu.to_owned(),
+            gpus: whole(row.gpus),
+            vram_gib: row.gpu_memory_gib.or(Gpu::named(row.gpu).memory_gib()).unwrap_or_default().into(),
+            vcpus: whole(row.vcpus),
+            memory_gib: row.memory_mib / 1024,
+            disk_gib: 100,
+            price: row.on_demand?,
+            spot: row.spot,
+            stock: STOCK,
+        })
+    }
+}
 
 // === impl Economy ===
 
@@ -135,6 +164,7 @@ impl Economy {
             end_lag: Duration::ZERO,
             page: 100,
             pages_go_round: false,
+            beginning: Timestamp::from_second(BEGINNING).unwrap_or(Timestamp::UNIX_EPOCH),
             ids: Ids::new(1).purpose("machines"),
             began: Instant::now(),
         }
@@ -226,8 +256,7 @@ impl Economy {
     /// The moment of the fake world, for what it writes.
     pub fn moment(&self, at: Instant) -> Timestamp {
         let since = at.saturating_duration_since(self.began);
-        let beginning = Timestamp::from_second(BEGINNING).unwrap_or(Timestamp::UNIX_EPOCH);
-        beginning.checked_add(since).unwrap_or(beginning)
+        self.beginning.checked_add(since).unwrap_or(self.beginning)
     }
 }
 

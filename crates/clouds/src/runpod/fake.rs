@@ -5,6 +5,7 @@ mod graph;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bivouac_market::Row;
 use serde_json::{Value, json};
 
 use crate::fake::{Answer, Economy, Fake, Good, Phase, Question, Refused, Rented, Shapes};
@@ -186,6 +187,11 @@ impl Fake for FakeRunpod {
 
     fn shapes(&self) -> &Shapes {
         &self.shapes
+    }
+
+    fn good(&self, row: &Row<'_>) -> Option<Good> {
+        let good = Good::of(row)?;
+        Some(Good { machine: format!("SECURE/{}x {}", good.gpus, good.gpu), ..good })
     }
 }
 

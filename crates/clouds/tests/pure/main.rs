@@ -15,6 +15,7 @@ mod secrets;
 mod shadeform;
 mod tables;
 mod told;
+mod vast;
 mod verda;
 mod vultr;
 mod words;
