@@ -11,12 +11,16 @@ use bivouac_clouds::{ALL, Cloud, Credentials, Entry, Line, line};
 use serde_json::Value;
 
 use super::options::AskOptions;
+use crate::up;
 
 /// A cloud with a credential, and where it came from.
+#[derive(Clone)]
 pub struct Known {
     pub entry: &'static Entry,
     pub credentials: Credentials,
     pub source: &'static str,
+    /// Where it is to be asked instead of at its own address.
+    pub url: Option<String>,
 }
 
 /// The clouds that are meant: those that are named, or all.
@@ -34,23 +38,26 @@ pub fn meant(options: &AskOptions) -> Result<Vec<&'static Entry>> {
 
 /// Those of them that there is a credential for. The file counts before the environment.
 pub fn known(options: &AskOptions) -> Result<Vec<Known>> {
-    let file = match &options.credentials {
+    let path = if options.simulated { Some(up::simulated_clouds()?) } else { options.credentials.clone() };
+    let file = match &path {
         Some(path) => {
             let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
             Credentials::from_file(&text).with_context(|| format!("{}", path.display()))?
         }
         None => BTreeMap::new(),
     };
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty() && !options.simulated);
     let mut found = Vec::new();
     for entry in meant(options)? {
         let names = std::iter::once(entry.name).chain(entry.aliases.iter().copied());
         let in_file = names.filter_map(|name| file.get(name)).next();
-        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let other = variable(&format!("BIVOUAC_{}_URL", entry.name).to_ascii_uppercase());
+        let url = other.or_else(|| Some(in_file?.get("url")?.as_str()?.to_owned()));
         let credentials = match in_file {
-            Some(value) => Some((from_value(value, entry)?, "file")),
+            Some(value) => Some((from_value(value, entry)?, if options.simulated { "simulated" } else { "file" })),
             None => Credentials::from_env(entry.name, entry.fields, variable).map(|found| (found, "environment")),
         };
-        found.extend(credentials.map(|(credentials, source)| Known { entry, credentials, source }));
+        found.extend(credentials.map(|(credentials, source)| Known { entry, credentials, source, url }));
     }
     Ok(found)
 }
@@ -62,7 +69,10 @@ fn from_value(value: &Value, entry: &Entry) -> Result<Credentials> {
             let only = entry.fields.first().and_then(|field| value.get(*field)).and_then(Value::as_str);
             only.with_context(|| format!("{} needs {}", entry.name, entry.fields.join(", ")))?.to_owned()
         }
-        Value::Object(_) => value.to_string(),
+        Value::Object(fields) => {
+            let own = fields.iter().filter(|(name, _)| *name != "url");
+            Value::Object(own.map(|(name, value)| (name.clone(), value.clone())).collect()).to_string()
+        }
         _ => bail!("the credential of {} is neither a text nor a map", entry.name),
     };
     Ok(Credentials::read(&text, entry.fields)?)
@@ -73,8 +83,7 @@ fn from_value(value: &Value, entry: &Entry) -> Result<Credentials> {
 impl Known {
     /// A client. `BIVOUAC_<CLOUD>_URL` is another address of the cloud, such as that of a proxy.
     pub fn client(&self, line: &Line) -> Result<Arc<dyn Cloud>, String> {
-        let other = std::env::var(format!("BIVOUAC_{}_URL", self.entry.name).to_ascii_uppercase()).ok();
-        let base = other.as_deref().map_or(self.entry.base, |url| url.trim_end_matches('/'));
+        let base = self.url.as_deref().map_or(self.entry.base, |url| url.trim_end_matches('/'));
         (self.entry.client)(&self.credentials, line.of(&self.credentials), base).map_err(|fault| fault.to_string())
     }
 }

@@ -65,13 +65,13 @@ impl Cache {
         Self { path, file: file.filter(|file| file.version == VERSION).unwrap_or_default() }
     }
 
-    /// What is good still. A time in the future is a clock that was wrong.
+    /// What is good still.
     pub fn fresh(&self, key: &str, now: Timestamp) -> Option<&Kept> {
-        let age = |kept: &Kept| now.duration_since(kept.read_at);
-        self.file.lists.get(key).filter(|kept| (SignedDuration::ZERO..=GOOD_FOR).contains(&age(kept)))
+        self.file.lists.get(key).filter(|kept| is_fresh(kept, now))
     }
 
     pub fn keep(&mut self, key: String, listings: &[Listing], now: Timestamp) {
+        self.file.lists.retain(|_, kept| is_fresh(kept, now));
         let kept = Kept { read_at: now, offers: listings.iter().map(Saved::from).collect() };
         self.file.lists.insert(key, kept);
     }
@@ -88,6 +88,11 @@ impl Cache {
         }
         let _ = std::fs::remove_file(&draft);
     }
+}
+
+/// A time in the future is a clock that was wrong.
+fn is_fresh(kept: &Kept, now: Timestamp) -> bool {
+    (SignedDuration::ZERO..=GOOD_FOR).contains(&now.duration_since(kept.read_at))
 }
 
 // === impl Kept ===

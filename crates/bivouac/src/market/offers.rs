@@ -83,10 +83,7 @@ async fn from_clouds(known: &[Known], options: &AskOptions, now: Timestamp) -> R
             None => ask.push(one),
         }
     }
-    let ask: Vec<Known> = ask
-        .into_iter()
-        .map(|one| Known { entry: one.entry, credentials: one.credentials.clone(), source: one.source })
-        .collect();
+    let ask: Vec<Known> = ask.into_iter().cloned().collect();
     let words = |offers: &Vec<Listing>| format!("{} offers", offers.len());
     let answers = ask::all(&ask, options.quiet, async |cloud| cloud.offers().await, words).await?;
     for one in &ask {
@@ -185,6 +182,9 @@ fn footer(options: &OffersOptions, survey: &Survey, read: &Read, now: Timestamp)
             }
             Ok(_) => {}
         }
+    }
+    if options.ask.simulated {
+        text += "These are the simulated clouds of `bivouac up`: nothing here costs money.\n";
     }
     if read.shipped {
         text += &format!(

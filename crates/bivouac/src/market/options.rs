@@ -48,6 +48,9 @@ pub struct AskOptions {
     /// A YAML file with a credential for each cloud; without it: variables like BIVOUAC_LAMBDA_KEY
     #[arg(long, value_name = "FILE", env = "BIVOUAC_CREDENTIALS")]
     pub credentials: Option<PathBuf>,
+    /// Ask the simulated clouds of `bivouac up`, and no others
+    #[arg(long, conflicts_with = "credentials")]
+    pub simulated: bool,
     /// Ask the clouds, even if they were asked a moment ago
     #[arg(long)]
     pub refresh: bool,

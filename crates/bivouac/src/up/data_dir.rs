@@ -7,6 +7,7 @@
 //! | `lock` | held while a process runs here; says which, since when and where it listens |
 //! | `identity.json` | the server's certificate and key, and the user's token |
 //! | `kubeconfig` | for kubectl |
+//! | `clouds.json` | where the simulated clouds are, and their keys |
 //! | `store/` | the objects |
 //! | `log`, `log.old`, `background.out` | what this run and the last one logged; what a background run printed |
 
@@ -32,6 +33,7 @@ const STATE: &str = "state.json";
 const LOCK: &str = "lock";
 pub const IDENTITY: &str = "identity.json";
 pub const KUBECONFIG: &str = "kubeconfig";
+pub const CLOUDS: &str = "clouds.json";
 pub const STORE: &str = "store";
 pub const LOG: &str = "log";
 pub const OLD_LOG: &str = "log.old";
@@ -307,7 +309,7 @@ fn read_instance(mut file: &File) -> Option<Instance> {
 
 fn is_ours(name: &str) -> bool {
     let name = name.strip_suffix(".new").unwrap_or(name);
-    [STATE, LOCK, IDENTITY, KUBECONFIG, STORE, LOG, OLD_LOG, OUTPUT].contains(&name)
+    [STATE, LOCK, IDENTITY, KUBECONFIG, CLOUDS, STORE, LOG, OLD_LOG, OUTPUT].contains(&name)
 }
 
 fn private_folder(path: &Path) -> Result<(), Trouble> {

@@ -12,8 +12,8 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use super::{
     commands,
-    data_dir::{Camp, DataDir, Holder, Instance, KUBECONFIG, LOG, OUTPUT},
-    own_command, say, seconds, shell_path,
+    data_dir::{Camp, DataDir, Holder, Instance, LOG, OUTPUT},
+    own_command, own_program, say, seconds, shell_path,
 };
 use crate::cli::UpOptions;
 
@@ -78,7 +78,7 @@ fn tell(dir: &DataDir, instance: &Instance, took: Duration, camp: Camp) {
         seconds(took)
     ));
     say("\nTry:");
-    commands(&dir.file(KUBECONFIG), camp).iter().for_each(|command| say(&format!("  {command}")));
+    commands(dir, camp, &own_program()).iter().for_each(|command| say(&format!("  {command}")));
     if !super::kubectl_is_there() {
         say(super::view::NO_KUBECTL);
     }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `bivouac up`: everything on one machine with nothing installed.
 //!
-//! [`data_dir`] is what is remembered, [`identity`] who may come in, [`cluster`] what runs, [`manifests`] what is put
-//! into it, [`scene`] the picture of it all, and [`view`] how a person sees that. [`detach`], [`down`], [`status`] and
+//! [`data_dir`] is what is remembered, [`identity`] who may come in, [`cluster`] what runs, [`clouds`] who sells to it,
+//! [`manifests`] what is put into it, [`scene`] the picture of it all, and [`view`] how a person sees that. [`detach`], [`down`], [`status`] and
 //! [`reset`] look after it from another terminal.
 
+mod clouds;
 mod cluster;
 mod data_dir;
 mod detach;
@@ -31,6 +32,7 @@ use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
 use crate::{cli::UpOptions, operator};
+pub use clouds::file as simulated_clouds;
 use cluster::Cluster;
 use data_dir::{Camp, DataDir, Held, Instance, KUBECONFIG, LOG, OLD_LOG, State};
 use identity::Identity;
@@ -88,6 +90,7 @@ impl Run<'_> {
         let identity = Identity::of(self.dir)?;
         identity.write_kubeconfig(self.dir, &address)?;
         let mut cluster = Cluster::start(self.dir, listener, &identity, &self.scene).await?;
+        let _clouds = clouds::open(self.dir).await.context("the simulated clouds cannot be opened")?;
         let outcome = self.live(options, &mut cluster, address).await;
         // A full disk has many consequences; the person wants to hear the cause.
         let outcome = outcome.map_err(|error| cluster.refusal().unwrap_or(error));
@@ -122,7 +125,7 @@ impl Run<'_> {
         let took = self.began.elapsed();
         self.scene.send_modify(|scene| {
             scene.ready = Some(took);
-            scene.commands = commands(&self.dir.file(KUBECONFIG), self.state.camp);
+            scene.commands = commands(self.dir, self.state.camp, &own_program());
         });
         tracing::info!(seconds = took.as_secs_f64(), address, "ready");
         let since = self.scene.borrow().began;
@@ -173,13 +176,20 @@ fn start_log(dir: &DataDir, filter: &str) -> Result<()> {
 }
 
 /// What to try next. Each works as it stands.
-fn commands(kubeconfig: &Path, camp: Camp) -> Vec<String> {
+fn commands(dir: &DataDir, camp: Camp, program: &str) -> Vec<String> {
     let tries = if camp == Camp::LeftOut {
         ["get namespaces", "get crds", "explain workspace.spec"]
     } else {
         ["get workspaces", "get pods -A", "get events -A"]
     };
-    tries.map(|what| format!("kubectl --kubeconfig {} {what}", shell_path(kubeconfig))).to_vec()
+    let kubeconfig = shell_path(&dir.file(KUBECONFIG));
+    let mut all = tries.map(|what| format!("kubectl --kubeconfig {kubeconfig} {what}")).to_vec();
+    let place = match DataDir::default_path() {
+        Some(path) if path == dir.path() => String::new(),
+        _ => format!("BIVOUAC_DATA_DIR={} ", shell_path(dir.path())),
+    };
+    all.push(format!("{place}{program} offers --simulated --gpu H100"));
+    all
 }
 
 /// What to set KUBECONFIG to, if it ever ran in its usual place.
@@ -211,10 +221,14 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-/// How this program is called here, with another verb.
+/// How this program is called here.
+fn own_program() -> String {
+    shell_path(Path::new(&std::env::args_os().next().unwrap_or_else(|| "bivouac".into())))
+}
+
+/// The same, with another verb.
 fn own_command(verb: &str, dir: &DataDir) -> String {
-    let program = std::env::args_os().next().unwrap_or_else(|| "bivouac".into());
-    let program = shell_path(Path::new(&program));
+    let program = own_program();
     match DataDir::default_path() {
         Some(path) if path == dir.path() => format!("{program} {verb}"),
         _ => format!("{program} {verb} --data-dir {}", shell_path(dir.path())),

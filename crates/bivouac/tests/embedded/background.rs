@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `--detach`, `status`, `down`, `reset`.
 
-use std::process::{Command, Stdio};
+use std::{
+    os::unix::fs::PermissionsExt,
+    process::{Command, Stdio},
+};
 
 use crate::user::User;
 
@@ -26,7 +29,7 @@ fn a_life_in_the_background() {
     assert!(user.kubectl(&["get", "workspaces"]).contains("aurora"));
     // Every command that was printed works.
     for line in said.out.lines().filter_map(|line| line.split_once("  ")).map(|(_, rest)| rest.trim()) {
-        if line.starts_with("kubectl ") || line.ends_with("status") {
+        if line.starts_with("kubectl ") || line.contains("--simulated") || line.ends_with("status") {
             assert_eq!(user.shell(line).code, Some(0), "{line}");
         }
     }
@@ -50,6 +53,29 @@ fn a_life_in_the_background() {
     assert_eq!(user.bivouac(&["reset", "--yes"]).code, Some(0));
     assert!(!user.data("").exists());
     assert!(user.bivouac(&["reset", "--yes"]).out.contains("There is nothing"));
+}
+
+#[test]
+fn three_simulated_clouds_sell_gpus_while_it_runs() {
+    let user = User::new();
+    let offers = ["offers", "--simulated", "--limit", "0", "-o", "json"];
+    user.bivouac(&offers).fails(&["bivouac up", "does not run"]);
+    let _tidy = Tidy(&user);
+    assert_eq!(user.bivouac(&["up", "--detach", "--port", "0", "--empty"]).code, Some(0));
+    let said = user.bivouac(&offers);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let json: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let clouds: Vec<&str> = json["clouds"].as_array().unwrap().iter().filter_map(|one| one["cloud"].as_str()).collect();
+    assert_eq!(clouds, ["lambda", "runpod", "verda"], "{json}");
+    let sellers = json["offers"].as_array().unwrap().iter().filter_map(|one| one["cloud"].as_str());
+    assert_eq!(sellers.collect::<std::collections::BTreeSet<_>>().len(), 3, "{json}");
+    let check = user.bivouac(&["clouds", "check", "--simulated"]);
+    assert_eq!((check.code, check.out.matches(" yes ").count()), (Some(0), 3), "{}{}", check.out, check.err);
+    // Their keys are nobody else's business.
+    let mode = std::fs::metadata(user.data("clouds.json")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o077, 0);
+    let both = user.bivouac(&["offers", "--simulated", "--credentials", "x"]);
+    assert!(both.code == Some(2) && both.err.contains("cannot be used with"), "{}", both.err);
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::{path::PathBuf, time::Duration};
 use jiff::{Timestamp, tz::TimeZone};
 
 use super::*;
-use crate::up::data_dir::Camp;
+use crate::cli::PlaceOptions;
+use crate::up::data_dir::{Camp, DataDir};
 use crate::up::scene::{Happening, Item, Key};
 
 const ADDRESS: &str = "https://127.0.0.1:6551";
@@ -17,7 +18,8 @@ fn now() -> Zoned {
 pub fn camp() -> Scene {
     let mut scene = Scene::new("2026-01-01T12:30:00Z".parse().unwrap(), ADDRESS.into(), PathBuf::from("/data/bivouac"));
     scene.ready = Some(Duration::from_millis(430));
-    scene.commands = crate::up::commands(&scene.data_dir.join("kubeconfig"), Camp::Pitched);
+    let dir = DataDir::of(&PlaceOptions { data_dir: Some(scene.data_dir.clone()) }).unwrap();
+    scene.commands = crate::up::commands(&dir, Camp::Pitched, "bivouac");
     let mut put = |rank, kind: &str, namespace: &str, name: &str, state: &str, waits_for: Option<&str>| {
         let key = Key { rank, kind: kind.into(), namespace: namespace.into(), name: name.into() };
         scene.items.insert(key, Item { state: state.into(), waits_for: waits_for.map(str::to_owned) });
