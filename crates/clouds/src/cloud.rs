@@ -225,6 +225,27 @@ impl Order {
     }
 }
 
+// === impl Machine ===
+
+impl Machine {
+    /// A machine of which the cloud has said no more than its id. `word` is its first state.
+    pub fn ordered(order: &Order, id: String, word: &str) -> Self {
+        Self {
+            id,
+            name: order.name(),
+            claim: Some(order.claim.clone()),
+            state: State::Pending,
+            word: word.to_owned(),
+            public_ip: None,
+            private_ip: None,
+            price: None,
+            created: Some(order.now),
+            ended: None,
+            region: order.region.clone(),
+        }
+    }
+}
+
 // === impl State ===
 
 impl State {

@@ -142,6 +142,14 @@ impl fmt::Display for Operation {
 
 // === impl Fault ===
 
+/// Ending what is gone already is ending it.
+pub fn gone_is_done<T>(answer: Result<T, Fault>) -> Result<(), Fault> {
+    match answer {
+        Err(fault) if fault.outcome != Outcome::NotFound => Err(fault),
+        _ => Ok(()),
+    }
+}
+
 /// `lambda did not launch a machine, because it has none left (400: Not enough capacity)`
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::cloud::{Account, Boot, Boots, Capabilities, Cloud, Machine, Order, Owner, Pending, Prices};
 use crate::credentials::{Credentials, bearer};
-use crate::fault::{Fault, Operation, Outcome};
+use crate::fault::{Fault, Operation, Outcome, gone_is_done};
 use crate::pages::Cursors;
 use crate::tables::Tables;
 use crate::wire::{Line, Wire};
@@ -175,10 +175,7 @@ impl Cloud for DigitalOcean {
 
     fn terminate<'a>(&'a self, id: &'a str) -> Pending<'a, ()> {
         Box::pin(async move {
-            match self.wire.delete(Operation::Terminate, format!("/droplets/{id}")).accepted().await {
-                Err(fault) if fault.outcome != Outcome::NotFound => Err(fault),
-                _ => Ok(()),
-            }
+            gone_is_done(self.wire.delete(Operation::Terminate, format!("/droplets/{id}")).accepted().await)
         })
     }
 

@@ -16,9 +16,9 @@ use http::Method;
 use http::header::AUTHORIZATION;
 
 use self::wire::{Aggregated, Instance, Project, Running, Zone};
-use crate::cloud::{Account, Boots, Capabilities, Cloud, Machine, Order, Owner, Pending, Prices, State};
+use crate::cloud::{Account, Boots, Capabilities, Cloud, Machine, Order, Owner, Pending, Prices};
 use crate::credentials::Credentials;
-use crate::fault::{Fault, Operation, Outcome};
+use crate::fault::{Fault, Operation, Outcome, gone_is_done};
 use crate::pages::Cursors;
 use crate::tables::Tables;
 use crate::wire::{Call, Line, Wire};
@@ -127,17 +127,8 @@ impl Gcp {
         }
         self.judge(running)?;
         Ok(Machine {
-            id: format!("{}/{}", order.zone, order.name()),
-            name: order.name(),
-            claim: Some(order.claim.clone()),
-            state: State::Pending,
-            word: "PROVISIONING".to_owned(),
-            public_ip: None,
-            private_ip: None,
-            price: None,
-            created: Some(order.now),
-            ended: None,
             region: region_of(&order.zone).to_owned(),
+            ..Machine::ordered(order, format!("{}/{}", order.zone, order.name()), "PROVISIONING")
         })
     }
 
@@ -205,10 +196,7 @@ impl Cloud for Gcp {
             let Ok(path) = self.instance(Operation::Terminate, id) else { return Ok(()) };
             let path = format!("/compute/v1/projects/{}{path}", self.project);
             let call = self.call(&self.compute, Operation::Terminate, Method::DELETE, path).await?;
-            match call.accepted().await {
-                Err(fault) if fault.outcome != Outcome::NotFound => Err(fault),
-                _ => Ok(()),
-            }
+            gone_is_done(call.accepted().await)
         })
     }
 

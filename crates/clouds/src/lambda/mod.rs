@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::cloud::{Account, Boot, Boots, Capabilities, Cloud, Machine, Order, Owner, Pending, Prices, State};
 use crate::credentials::{Credentials, bearer};
-use crate::fault::{Fault, Operation, Outcome};
+use crate::fault::{Fault, Operation, Outcome, gone_is_done};
 use crate::read;
 use crate::tables::Tables;
 use crate::wire::{Line, Wire};
@@ -148,19 +148,7 @@ impl Lambda {
         let Some(id) = launched.data.instance_ids.into_iter().next() else {
             return Err(self.wire.fault(Operation::Launch, Outcome::Ambiguous, "it accepted, and named no machine"));
         };
-        Ok(Machine {
-            id,
-            name: order.name(),
-            claim: Some(order.claim.clone()),
-            state: State::Pending,
-            word: "booting".to_owned(),
-            public_ip: None,
-            private_ip: None,
-            price: None,
-            created: Some(order.now),
-            ended: None,
-            region: order.region.clone(),
-        })
+        Ok(Machine::ordered(order, id, "booting"))
     }
 }
 
@@ -211,10 +199,7 @@ impl Cloud for Lambda {
     fn terminate<'a>(&'a self, id: &'a str) -> Pending<'a, ()> {
         Box::pin(async move {
             let call = self.wire.post(Operation::Terminate, "/instance-operations/terminate");
-            match call.json(&json!({ "instance_ids": [id] })).accepted().await {
-                Err(fault) if fault.outcome != Outcome::NotFound => Err(fault),
-                _ => Ok(()),
-            }
+            gone_is_done(call.json(&json!({ "instance_ids": [id] })).accepted().await)
         })
     }
 

@@ -17,13 +17,12 @@ use serde_json::{Map, Value, json};
 
 use crate::cloud::{Account, Boot, Boots, Capabilities, Cloud, Machine, Order, Owner, Pending, Prices, State};
 use crate::credentials::{Credentials, bearer};
-use crate::fault::{Fault, Operation, Outcome};
+use crate::fault::{Fault, Operation, Outcome, gone_is_done};
 use crate::pages::Cursors;
 use crate::secret::Redactor;
 use crate::tables::Tables;
-use crate::wire::{Line, Reply, Wire};
+use crate::wire::{Line, Wire};
 use prices::Observed;
-pub(crate) use script::as_script;
 use wire::{Available, Created, Event, Identified, Page, Session, Template};
 
 pub const NAME: &str = "paperspace";
@@ -261,13 +260,6 @@ fn machine(order: &Order, template: &str, script: &str, disk: u32) -> Value {
 fn before_launch(fault: Fault) -> Fault {
     let outcome = if fault.outcome == Outcome::NotFound { Outcome::Transient } else { fault.outcome };
     Fault { operation: Operation::Launch, outcome, ..fault }
-}
-
-fn gone_is_done(answer: Result<Reply, Fault>) -> Result<(), Fault> {
-    match answer {
-        Err(fault) if fault.outcome != Outcome::NotFound => Err(fault),
-        _ => Ok(()),
-    }
 }
 
 /// A refusal may quote the script.

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Startup scripts: the only way to hand something to a machine. They outlive it, and hold what nobody else may know.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::Paperspace;
 use crate::fault::{Fault, Operation};
+use crate::script::as_script;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -67,19 +66,4 @@ impl super::wire::Identified for Script {
     fn id(&self) -> &str {
         &self.id
     }
-}
-
-/// The machine runs it with a shell. What is meant for cloud-init is handed over to it.
-pub(crate) fn as_script(name: &str, user_data: &str) -> String {
-    if user_data.starts_with("#!") {
-        return user_data.to_owned();
-    }
-    let seed = "/var/lib/cloud/seed/nocloud";
-    let data = STANDARD.encode(user_data);
-    format!(
-        "#!/bin/bash\nset -eu\numask 077\nmkdir -p {seed}\necho 'instance-id: {name}' >{seed}/meta-data\n\
-         base64 -d >{seed}/user-data <<'END'\n{data}\nEND\n\
-         cloud-init clean\ncloud-init init --local\ncloud-init init\n\
-         cloud-init modules --mode=config\ncloud-init modules --mode=final\n"
-    )
 }

@@ -14,9 +14,9 @@ use bivouac_market::{Capacity, Listing};
 use http::header::{AUTHORIZATION, HeaderMap};
 use serde_json::Value;
 
-use crate::cloud::{Account, Boots, Capabilities, Cloud, Machine, Order, Owner, Pending, Prices, State};
+use crate::cloud::{Account, Boots, Capabilities, Cloud, Machine, Order, Owner, Pending, Prices};
 use crate::credentials::{Credentials, bearer};
-use crate::fault::{Fault, Operation, Outcome};
+use crate::fault::{Fault, Operation, Outcome, gone_is_done};
 use crate::pages::Cursors;
 use crate::read;
 use crate::tables::Tables;
@@ -115,17 +115,8 @@ impl Runpod {
         let bought =
             self.graph.buy(spot, &container.graph(order, kind)).await.map_err(|fault| self.explained(fault, spot))?;
         Ok(Machine {
-            id: bought.id,
-            name: order.name(),
-            claim: Some(order.claim.clone()),
-            state: State::Pending,
-            word: bought.desired_status.unwrap_or_default(),
-            public_ip: None,
-            private_ip: None,
             price: read::dollars(&bought.cost_per_hr),
-            created: Some(order.now),
-            ended: None,
-            region: order.region.clone(),
+            ..Machine::ordered(order, bought.id, &bought.desired_status.unwrap_or_default())
         })
     }
 
@@ -237,10 +228,7 @@ impl Cloud for Runpod {
 
     fn terminate<'a>(&'a self, id: &'a str) -> Pending<'a, ()> {
         Box::pin(async move {
-            match self.wire.delete(Operation::Terminate, format!("/v2/pods/{id}")).accepted().await {
-                Err(fault) if fault.outcome != Outcome::NotFound => Err(fault),
-                _ => Ok(()),
-            }
+            gone_is_done(self.wire.delete(Operation::Terminate, format!("/v2/pods/{id}")).accepted().await)
         })
     }
 

@@ -15,9 +15,9 @@ use bivouac_market::Listing;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use crate::cloud::{Account, Boot, Boots, Capabilities, Cloud, Machine, Order, Owner, Pending, Prices, State};
+use crate::cloud::{Account, Boot, Boots, Capabilities, Cloud, Machine, Order, Owner, Pending, Prices};
 use crate::credentials::{Credentials, Lack};
-use crate::fault::{Fault, Operation, Outcome};
+use crate::fault::{Fault, Operation, Outcome, gone_is_done};
 use crate::secret::Redactor;
 use crate::tables::Tables;
 use crate::wire::{Line, Wire};
@@ -91,7 +91,7 @@ impl Shadeform {
         if launched.id.is_empty() {
             return Err(self.wire.fault(Operation::Launch, Outcome::Ambiguous, "it accepted, and named no machine"));
         }
-        Ok(new_machine(order, launched.id))
+        Ok(Machine::ordered(order, launched.id, "creating"))
     }
 
     async fn all(&self, operation: Operation) -> Result<Vec<Instance>, Fault> {
@@ -146,10 +146,7 @@ impl Cloud for Shadeform {
 
     fn terminate<'a>(&'a self, id: &'a str) -> Pending<'a, ()> {
         Box::pin(async move {
-            match self.wire.post(Operation::Terminate, format!("/instances/{id}/delete")).accepted().await {
-                Err(fault) if fault.outcome != Outcome::NotFound => Err(fault),
-                _ => Ok(()),
-            }
+            gone_is_done(self.wire.post(Operation::Terminate, format!("/instances/{id}/delete")).accepted().await)
         })
     }
 
@@ -175,21 +172,4 @@ fn auto_delete(order: &Order) -> Option<Value> {
 fn whole_cents(sum: Money) -> Money {
     let cents = sum.micros().saturating_add(9_999).div_euclid(10_000);
     Money::from_micros(cents.saturating_mul(10_000))
-}
-
-/// The answer to a launch has the id and nothing else.
-fn new_machine(order: &Order, id: String) -> Machine {
-    Machine {
-        id,
-        name: order.name(),
-        claim: Some(order.claim.clone()),
-        state: State::Pending,
-        word: "creating".to_owned(),
-        public_ip: None,
-        private_ip: None,
-        price: None,
-        created: Some(order.now),
-        ended: None,
-        region: order.region.clone(),
-    }
 }

@@ -17,9 +17,9 @@ use http::header::{AUTHORIZATION, HeaderMap};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::cloud::{Account, Boots, Capabilities, Cloud, Machine, Order, Owner, Pending, Prices, State};
+use crate::cloud::{Account, Boots, Capabilities, Cloud, Machine, Order, Owner, Pending, Prices};
 use crate::credentials::{Credentials, bearer};
-use crate::fault::{Fault, Operation, Outcome};
+use crate::fault::{Fault, Operation, Outcome, gone_is_done};
 use crate::read;
 use crate::tables::Tables;
 use crate::wire::{Call, Line, Reply, Wire};
@@ -72,7 +72,7 @@ impl Vast {
         let refused = !reply.status.is_success() || verdict.is_no();
         match verdict.contract.clone() {
             Some(id) if refused => Err(self.undone(&reply, &verdict, &id).await),
-            Some(id) => Ok(new_machine(order, id)),
+            Some(id) => Ok(Machine::ordered(order, id, "created")),
             None if !reply.status.is_success() => Err(self.wire.refusal(operation, &reply)),
             None if refused => Err(self.no(operation, &reply, &verdict)),
             None if verdict.success == Some(true) => {
@@ -96,10 +96,7 @@ impl Vast {
 
     async fn end(&self, id: &str) -> Result<(), Fault> {
         let operation = Operation::Terminate;
-        match self.answer(operation, self.wire.delete(operation, format!("/instances/{id}/"))).await {
-            Err(fault) if fault.outcome != Outcome::NotFound => Err(fault),
-            _ => Ok(()),
-        }
+        gone_is_done(self.answer(operation, self.wire.delete(operation, format!("/instances/{id}/"))).await)
     }
 
     /// An answer that is no refusal, also not one that looks like success.
@@ -196,22 +193,5 @@ impl Cloud for Vast {
 
     fn verify(&self) -> Pending<'_, Account> {
         Box::pin(self.check())
-    }
-}
-
-/// The answer to a launch has the id and nothing else.
-fn new_machine(order: &Order, id: String) -> Machine {
-    Machine {
-        id,
-        name: order.name(),
-        claim: Some(order.claim.clone()),
-        state: State::Pending,
-        word: "created".to_owned(),
-        public_ip: None,
-        private_ip: None,
-        price: None,
-        created: Some(order.now),
-        ended: None,
-        region: order.region.clone(),
     }
 }

@@ -14,11 +14,11 @@ use bivouac_market::{Capacity, Listing};
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::cloud::{Account, Boot, Boots, Capabilities, Cloud, Machine, Order, Owner, Pending, Prices, State};
+use crate::cloud::{Account, Boot, Boots, Capabilities, Cloud, Machine, Order, Owner, Pending, Prices};
 use crate::credentials::Credentials;
-use crate::fault::{Fault, Operation, Outcome};
-use crate::paperspace::as_script;
+use crate::fault::{Fault, Operation, Outcome, gone_is_done};
 use crate::read;
+use crate::script::as_script;
 use crate::secret::Redactor;
 use crate::tables::Tables;
 use crate::wire::{Line, Reply, Wire};
@@ -97,7 +97,7 @@ impl Verda {
         let body = instance(order, image.as_deref(), &script, &keys);
         let sent = wire.post(on, "/instances").json(&body).accepted().await;
         match sent.and_then(|reply| id_of(&wire, on, &reply)) {
-            Ok(id) => Ok(launched(order, id)),
+            Ok(id) => Ok(Machine::ordered(order, id, "ordered")),
             Err(fault) => {
                 // A machine that may be there needs it; the end of the machine is the end of it.
                 if fault.outcome != Outcome::Ambiguous {
@@ -237,22 +237,6 @@ fn instance(order: &Order, image: Option<&str>, script: &str, keys: &[Key]) -> V
     })
 }
 
-fn launched(order: &Order, id: String) -> Machine {
-    Machine {
-        id,
-        name: order.name(),
-        claim: Some(order.claim.clone()),
-        state: State::Pending,
-        word: "ordered".to_owned(),
-        public_ip: None,
-        private_ip: None,
-        price: None,
-        created: Some(order.now),
-        ended: None,
-        region: order.region.clone(),
-    }
-}
-
 /// The whole answer is an id, with or without quotes. Half of one is none.
 fn id_of(wire: &Wire, operation: Operation, reply: &Reply) -> Result<String, Fault> {
     let text = String::from_utf8_lossy(&reply.body);
@@ -272,13 +256,6 @@ async fn drop_scripts(wire: &Wire, operation: Operation, name: &str) -> Result<(
 
 async fn drop_script(wire: &Wire, operation: Operation, id: &str) -> Result<(), Fault> {
     gone_is_done(wire.delete(operation, format!("/scripts/{id}")).accepted().await)
-}
-
-fn gone_is_done(answer: Result<Reply, Fault>) -> Result<(), Fault> {
-    match answer {
-        Err(fault) if fault.outcome != Outcome::NotFound => Err(fault),
-        _ => Ok(()),
-    }
 }
 
 /// The fault of a launch that was not sent.

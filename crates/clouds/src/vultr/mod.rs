@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::cloud::{Account, Boot, Boots, Capabilities, Cloud, Machine, Order, Owner, Pending, Prices};
 use crate::credentials::{Credentials, bearer};
-use crate::fault::{Fault, Operation, Outcome};
+use crate::fault::{Fault, Operation, Outcome, gone_is_done};
 use crate::pages::Cursors;
 use crate::secret::Secret;
 use crate::tables::Tables;
@@ -225,12 +225,9 @@ impl Cloud for Vultr {
     }
 
     fn terminate<'a>(&'a self, id: &'a str) -> Pending<'a, ()> {
-        Box::pin(async move {
-            match self.wire.delete(Operation::Terminate, Kind::found_at(id).1).accepted().await {
-                Err(fault) if fault.outcome != Outcome::NotFound => Err(fault),
-                _ => Ok(()),
-            }
-        })
+        Box::pin(
+            async move { gone_is_done(self.wire.delete(Operation::Terminate, Kind::found_at(id).1).accepted().await) },
+        )
     }
 
     fn verify(&self) -> Pending<'_, Account> {

@@ -70,37 +70,3 @@ fn over_http_and_in_process_the_results_are_the_same() {
         assert_eq!(played.len(), ALL.len());
     });
 }
-
-/// Lines that break for real: nobody there, a certificate that nobody signed, an answer that drips.
-#[test]
-fn broken_lines_are_told_apart() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let entry = bivouac_clouds::find("lambda").unwrap();
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        drop(listener);
-        let fault = asked_at(entry, &format!("http://{address}")).await;
-        assert_eq!((fault.outcome, fault.status), (bivouac_clouds::Outcome::Transient, None));
-        assert!(fault.says.to_lowercase().contains("refused"), "{fault}");
-
-        // Plain HTTP where TLS is wanted.
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let server = tokio::spawn(async move {
-            while let Ok((mut stream, _)) = listener.accept().await {
-                use tokio::io::AsyncWriteExt;
-                let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await;
-            }
-        });
-        let fault = asked_at(entry, &format!("https://{address}")).await;
-        assert_eq!(fault.outcome, bivouac_clouds::Outcome::Transient);
-        server.abort();
-    });
-}
-
-async fn asked_at(entry: &Entry, base: &str) -> Fault {
-    let credentials = kit::credentials(entry);
-    let cloud = (entry.client)(&credentials, line::to_the_world().unwrap(), base).unwrap();
-    cloud.offers().await.unwrap_err()
-}

@@ -8,6 +8,7 @@ mod gcp;
 mod http;
 mod kit;
 mod lambda;
+mod lines;
 mod paperspace;
 mod planted;
 mod runpod;

@@ -86,6 +86,25 @@ proptest! {
     }
 }
 
+/// More than a million rows: ten times what all sellers together list today.
+#[test]
+fn a_catalogue_ten_times_as_large_has_the_same_answers() {
+    let text = sample::table(1_120_160, 3);
+    let catalogue = Catalogue::new(&table::read(&text).unwrap());
+    assert!(catalogue.len() > 1_120_160, "{}", catalogue.len());
+    let (memory, readings) = (Memory::default(), readings(&catalogue));
+    let now = situation(&memory, &readings, 0);
+    for (gpu, region) in [("H100", "r1"), ("A100-80GB", "r3"), ("L4", "nowhere")] {
+        let mut wish = Wish::default();
+        wish.requirements.add(labels::GPU_TYPE, Allowed::only([gpu]));
+        wish.requirements.add(labels::REGION, Allowed::only([region]));
+        let found = catalogue.choose(&wish, now, 5).map(|decision| decision.choices).unwrap_or_default();
+        let ids: Vec<OfferId> = found.iter().map(|choice| choice.offer).collect();
+        assert_eq!(ids, by_reading(&catalogue, &wish, now, 5), "{gpu} in {region}");
+        assert_eq!(ids.is_empty(), region == "nowhere", "{gpu} in {region}");
+    }
+}
+
 fn best(rows: &[Row<'_>], wish: &Wish) -> String {
     let (catalogue, memory) = (Catalogue::new(rows), Memory::default());
     let readings = readings(&catalogue);
