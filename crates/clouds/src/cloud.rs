@@ -41,6 +41,12 @@ pub trait Cloud: fmt::Debug + Send + Sync {
     /// Gives a machine back, with what was made for it. One that is gone already is given back.
     fn terminate<'a>(&'a self, id: &'a str) -> Pending<'a, ()>;
 
+    /// Takes back what was made beforehand for a launch that was in doubt and came to nothing: to be called when no
+    /// machine of this name has shown up in time. Most clouds make nothing beforehand.
+    fn abandon<'a>(&'a self, _name: &'a str) -> Pending<'a, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Whether the credential is good, and what the account says about itself.
     fn verify(&self) -> Pending<'_, Account>;
 }

@@ -51,10 +51,9 @@ impl Credentials {
         Ok(Self(object.into_iter().filter_map(|(name, value)| Some((name, Secret::new(value.as_str()?)))).collect()))
     }
 
-    /// `BIVOUAC_VERDA_CLIENT_ID` is the field `client_id` of verda. `None` if there is no variable at all.
-    pub fn from_env(cloud: &str, fields: &[&str], variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
-        let name = |field: &str| format!("BIVOUAC_{cloud}_{field}").to_ascii_uppercase();
-        let found = fields.iter().filter_map(|field| Some(((*field).to_owned(), Secret::new(variable(&name(field))?))));
+    /// Those fields that somebody knows. `None` if there is none at all.
+    pub fn from_fields(fields: &[&str], value: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let found = fields.iter().filter_map(|field| Some(((*field).to_owned(), Secret::new(value(field)?))));
         let found: BTreeMap<String, Secret> = found.collect();
         (!found.is_empty()).then_some(Self(found))
     }

@@ -11,6 +11,7 @@ use crate::fault::{Operation, Outcome};
 pub const ALL: &[Behaviour] = &[
     Behaviour { name: "a-launch-in-doubt-is-looked-for", run: |stage| Box::pin(in_doubt(stage)) },
     Behaviour { name: "a-launch-that-never-left-is-no-doubt", run: |stage| Box::pin(never_left(stage)) },
+    Behaviour { name: "a-launch-that-came-to-nothing-is-abandoned", run: |stage| Box::pin(abandoned(stage)) },
     Behaviour { name: "half-a-listing-is-none", run: |stage| Box::pin(half_a_listing(stage)) },
     Behaviour { name: "nonsense-is-a-fault", run: |stage| Box::pin(nonsense(stage)) },
     Behaviour { name: "silence-ends", run: |stage| Box::pin(silence(stage)) },
@@ -59,6 +60,26 @@ async fn never_left(stage: &Stage) -> Verdict {
         Ok(machine) => Err(format!("nothing was sent, and {machine:?} was launched")),
         Err(fault) => ensure(fault.outcome == Outcome::Transient, || fault.to_string()),
     }
+}
+
+/// What was made for it goes; what belongs to others stays, and the next attempt meets nothing of it.
+async fn abandoned(stage: &Stage) -> Verdict {
+    let offer = stage.offer().await?;
+    stage.server.economy(|economy| economy.goods.iter_mut().for_each(|good| good.stock += 5));
+    let other = stage.launched(1).await?;
+    let order = stage.order_of(&offer, 2);
+    stage.server.trouble(Operation::Launch, Trouble::Silence);
+    match stage.cloud.launch(&order).await {
+        Ok(machine) => return Err(format!("silence passes for success: {machine:?}")),
+        Err(fault) => ensure(fault.outcome == Outcome::Ambiguous, || fault.to_string())?,
+    }
+    for _ in 0..2 {
+        stage.cloud.abandon(&order.name()).await.map_err(|fault| format!("it cannot be abandoned: {fault}"))?;
+    }
+    let left: Vec<String> = stage.listed().await?.into_iter().map(|machine| machine.id).collect();
+    ensure(left == [other.id.as_str()], || format!("{left:?} are left, and only {} should be", other.id))?;
+    let again = stage.cloud.launch(&order).await.map_err(|fault| format!("the next attempt failed: {fault}"))?;
+    ensure(again.name == order.name(), || format!("{again:?} is not what was ordered"))
 }
 
 async fn half_a_listing(stage: &Stage) -> Verdict {

@@ -226,6 +226,11 @@ impl Cloud for Paperspace {
         Box::pin(self.end(id))
     }
 
+    /// Its script holds what nobody else may know.
+    fn abandon<'a>(&'a self, name: &'a str) -> Pending<'a, ()> {
+        Box::pin(self.drop_scripts(Operation::Terminate, Some(name), ""))
+    }
+
     fn verify(&self) -> Pending<'_, Account> {
         Box::pin(async move {
             let session: Session = self.wire.get(Operation::Verify, "/auth/session").read().await?;

@@ -207,6 +207,14 @@ impl Cloud for Verda {
         Box::pin(self.minding(self.end(id)))
     }
 
+    /// Its script holds what nobody else may know.
+    fn abandon<'a>(&'a self, name: &'a str) -> Pending<'a, ()> {
+        Box::pin(async move {
+            let wire = self.sessions.wire(Operation::Terminate).await?;
+            drop_scripts(&wire, Operation::Terminate, name).await
+        })
+    }
+
     fn verify(&self) -> Pending<'_, Account> {
         Box::pin(self.minding(self.check()))
     }

@@ -282,6 +282,9 @@ async fn a_refused_launch_leaves_no_script() {
     stage.server.trouble(Operation::Launch, Trouble::DoneButLost);
     assert_eq!(launch(&stage, &order()).await.unwrap_err().outcome, Outcome::Ambiguous);
     assert_eq!(scripts(&stage).await.len(), 1, "a machine that may be there needs its script");
+    make_script(&stage, "tgp-1a2b3c4d-train-other").await;
+    stage.cloud.abandon(&order().name()).await.unwrap();
+    assert_eq!(scripts(&stage).await, ["tgp-1a2b3c4d-train-other"], "one that never came does not");
 }
 
 /// What goes wrong before the machine is bought is no doubt, and is tidied up.

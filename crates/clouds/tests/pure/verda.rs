@@ -269,6 +269,10 @@ async fn a_script_is_kept_only_for_a_machine() {
     stage.server.trouble(Operation::Launch, Trouble::DoneButLost);
     assert_eq!(launch(&stage, &order()).await.unwrap_err().outcome, Outcome::Ambiguous);
     assert_eq!(left(&stage, "/scripts").await, 1);
+    stage.cloud.abandon("tgp-1a2b3c4d-train-other").await.unwrap();
+    assert_eq!(left(&stage, "/scripts").await, 1, "it belongs to another");
+    stage.cloud.abandon(&order().name()).await.unwrap();
+    assert_eq!(left(&stage, "/scripts").await, 0);
 }
 
 #[tokio::test(start_paused = true)]
