@@ -7,4 +7,5 @@ pub mod minicluster;
 pub mod operator;
 pub mod print;
 pub mod simulate;
+mod table;
 pub mod up;

@@ -8,13 +8,13 @@ use anyhow::Result;
 use bivouac_clouds::{Account, Boots, Prices, kit, line};
 use serde_json::{Value, json};
 
-use super::ask::{self, Known};
+use super::ask::{self, Failed, Known};
 use super::options::{Output, ShowOptions};
-use super::table::table;
 use crate::print;
+use crate::table::{table, terminal};
 
-pub fn list(options: &ShowOptions) -> Result<ExitCode> {
-    let known = ask::known(&options.ask)?;
+pub async fn list(options: &ShowOptions) -> Result<ExitCode> {
+    let known = ask::known(&options.ask).await?;
     let source: BTreeMap<&str, &str> = known.iter().map(|one| (one.entry.name, one.source)).collect();
     let line = line::to_the_world().map_err(|broken| anyhow::anyhow!("the certificates of this machine: {broken}"))?;
     let mut rows = Vec::new();
@@ -48,7 +48,7 @@ pub fn list(options: &ShowOptions) -> Result<ExitCode> {
     match options.output {
         Output::Table => {
             let heading = ["CLOUD", "CREDENTIAL", "BOOTS", "SPOT", "TIMER", "PRICES", "VARIABLES"];
-            print::say(&table(heading, &rows, &[]))?;
+            print::say(&table(heading, &rows, &[], terminal()))?;
         }
         other => {
             let object = |row: &[String; 7]| keys.iter().zip(row).map(|(key, cell)| (*key, json!(cell))).collect();
@@ -60,7 +60,7 @@ pub fn list(options: &ShowOptions) -> Result<ExitCode> {
 }
 
 pub async fn check(options: &ShowOptions) -> Result<ExitCode> {
-    let known: Vec<Known> = ask::known(&options.ask)?;
+    let known: Vec<Known> = ask::known(&options.ask).await?;
     if known.is_empty() {
         eprintln!("There is no credential to check. `bivouac clouds` shows which variables to set.");
         return Ok(ExitCode::from(2));
@@ -70,24 +70,36 @@ pub async fn check(options: &ShowOptions) -> Result<ExitCode> {
     let all_well = answers.values().all(Result::is_ok);
     match options.output {
         Output::Table => {
-            let row = |(cloud, answer): (&&str, &Result<Account, String>)| match answer {
-                Ok(account) => [(*cloud).to_owned(), "yes".to_owned(), told(account)],
-                Err(why) => [(*cloud).to_owned(), "NO".to_owned(), why.clone()],
-            };
-            print::say(&table(["CLOUD", "WELL", "SAYS"], &answers.iter().map(row).collect::<Vec<_>>(), &[]))?;
+            let rows: Vec<_> = answers.iter().map(|(cloud, answer)| row(cloud, answer)).collect();
+            print::say(&table(["CLOUD", "REACHED", "CREDENTIAL", "SAYS"], &rows, &[], terminal()))?;
         }
         other => {
-            let object = |(cloud, answer): (&&str, &Result<Account, String>)| match answer {
+            let object = |(cloud, answer): (&&str, &Result<Account, Failed>)| match answer {
                 Ok(account) => json!({
-                    "cloud": cloud, "well": true, "account": account.name, "balance": account.balance,
-                    "machineLimit": account.machine_limit, "notes": account.notes,
+                    "cloud": cloud, "well": true, "reached": true, "accepted": true, "account": account.name,
+                    "balance": account.balance, "machineLimit": account.machine_limit, "notes": account.notes,
                 }),
-                Err(why) => json!({ "cloud": cloud, "well": false, "error": why }),
+                Err(why) => json!({
+                    "cloud": cloud, "well": false, "reached": why.reached, "accepted": why.accepted, "error": why.says,
+                }),
             };
             say(other, &json!(answers.iter().map(object).collect::<Vec<_>>()))?;
         }
     }
     Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn row(cloud: &str, answer: &Result<Account, Failed>) -> [String; 4] {
+    let word = |is: Option<bool>| match is {
+        Some(true) => "yes",
+        Some(false) => "NO",
+        None => "?",
+    };
+    let (reached, accepted, says) = match answer {
+        Ok(account) => (Some(true), Some(true), told(account)),
+        Err(why) => (why.reached, why.accepted, why.says.clone()),
+    };
+    [cloud.to_owned(), word(reached).to_owned(), word(accepted).to_owned(), says]
 }
 
 /// What the account says about itself.

@@ -3,10 +3,10 @@
 
 mod ask;
 mod cache;
+mod class;
 mod clouds;
 mod offers;
 pub mod options;
-mod table;
 
 use std::process::ExitCode;
 
@@ -20,7 +20,7 @@ pub fn offers(options: &OffersOptions) -> Result<ExitCode> {
 pub fn clouds(options: &CloudsOptions) -> Result<ExitCode> {
     match &options.verb {
         Some(CloudsVerb::Check(show)) => runtime()?.block_on(clouds::check(show)),
-        None => clouds::list(&options.show),
+        None => runtime()?.block_on(clouds::list(&options.show)),
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use bivouac_clouds::Credentials;
 use bivouac_market::offer::thousandths;
 use bivouac_market::{
     Allowed, Area, Least, Listing, Market, Offer, Reading, Requirements, Spot, Survey, View, Wish, labels, table as csv,
@@ -15,8 +16,8 @@ use serde_json::{Value, json};
 use super::ask::{self, Known};
 use super::cache::Cache;
 use super::options::{AskOptions, OffersOptions, Output};
-use super::table::table;
 use crate::print;
+use crate::table::{table, terminal};
 
 /// What was read, and from whom.
 struct Read {
@@ -29,7 +30,7 @@ struct Read {
 
 pub async fn run(options: &OffersOptions) -> Result<ExitCode> {
     let now = Timestamp::now();
-    let known = ask::known(&options.ask)?;
+    let known = ask::known(&options.ask).await?;
     let read =
         if known.is_empty() { from_table(&options.ask, now)? } else { from_clouds(&known, &options.ask, now).await? };
     let view = read.market.view();
@@ -71,7 +72,8 @@ fn from_table(options: &AskOptions, now: Timestamp) -> Result<Read> {
 /// Those that were asked a moment ago are not asked again.
 async fn from_clouds(known: &[Known], options: &AskOptions, now: Timestamp) -> Result<Read> {
     let mut cache = Cache::open();
-    let key = |one: &Known| format!("{}/{}", one.entry.name, one.credentials.fingerprint());
+    let fingerprint = |one: &Known| one.credentials.as_ref().map(Credentials::fingerprint).unwrap_or_default();
+    let key = |one: &Known| format!("{}/{}", one.entry.name, fingerprint(one));
     let (market, mut lists) = (Market::default(), BTreeMap::new());
     let mut ask = Vec::new();
     for one in known {
@@ -93,7 +95,7 @@ async fn from_clouds(known: &[Known], options: &AskOptions, now: Timestamp) -> R
             market.list(one.entry.name, listings.clone(), reading(now));
             now
         });
-        lists.insert(one.entry.name.to_owned(), told.map_err(Clone::clone));
+        lists.insert(one.entry.name.to_owned(), told.map_err(|failed| failed.says.clone()));
     }
     if !ask.is_empty() {
         cache.save();
@@ -149,7 +151,7 @@ fn rows(options: &OffersOptions, view: &View, survey: &Survey) -> String {
         ]
     };
     let rows: Vec<_> = offers.iter().map(row).collect();
-    table(["CLOUD", "PLACE", "MACHINE", "GPUS", "AN HOUR", "PER GPU", "CAPACITY"], &rows, &[4, 5])
+    table(["CLOUD", "PLACE", "MACHINE", "GPUS", "AN HOUR", "PER GPU", "CAPACITY"], &rows, &[4, 5], terminal())
 }
 
 fn per_gpu(offer: &Offer<'_>) -> Option<bivouac_core::Money> {

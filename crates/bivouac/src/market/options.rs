@@ -48,6 +48,15 @@ pub struct AskOptions {
     /// A YAML file with a credential for each cloud; without it: variables like BIVOUAC_LAMBDA_KEY
     #[arg(long, value_name = "FILE", env = "BIVOUAC_CREDENTIALS")]
     pub credentials: Option<PathBuf>,
+    /// Use the credentials of this GPUNodeClass of a cluster
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["credentials", "simulated"])]
+    pub class: Option<String>,
+    /// File that says which cluster has the class; otherwise KUBECONFIG, then ~/.kube/config
+    #[arg(long, value_name = "FILE", requires = "class")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Where the class's Secrets are that name no namespace
+    #[arg(long, value_name = "NAMESPACE", default_value = "bivouac-system", requires = "class")]
+    pub operator_namespace: String,
     /// Ask the simulated clouds of `bivouac up`, and no others
     #[arg(long, conflicts_with = "credentials")]
     pub simulated: bool,

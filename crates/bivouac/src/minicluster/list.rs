@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `bivouac minicluster list`: how all of them stand.
 
-use std::{io::IsTerminal, process::ExitCode};
+use std::process::ExitCode;
 
 use anyhow::Result;
 use bivouac_api::flux::MiniCluster;
@@ -14,7 +14,10 @@ use super::{
     access::Place,
     options::{ListOptions, ListOutput},
 };
-use crate::print;
+use crate::{
+    print,
+    table::{table, terminal},
+};
 
 pub async fn run(options: &ListOptions) -> Result<ExitCode> {
     let place = Place::reach(&options.access).await?;
@@ -28,7 +31,7 @@ pub async fn run(options: &ListOptions) -> Result<ExitCode> {
             let place = if options.all_namespaces { all } else { format!("in the namespace {}", place.namespace) };
             eprintln!("There is no MiniCluster {place}.");
         }
-        ListOutput::Table => print::say(&table(&rows, options.all_namespaces, Timestamp::now(), width()))?,
+        ListOutput::Table => print::say(&listed(&rows, options.all_namespaces, Timestamp::now(), terminal()))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -69,45 +72,16 @@ pub fn condition<'a>(object: &'a MiniCluster, type_: &str) -> Option<&'a Conditi
     object.status.as_ref()?.conditions.iter().find(|one| one.type_ == type_)
 }
 
-/// The columns of a terminal. A file or a pipe has no end.
-fn width() -> usize {
-    let is_terminal = std::io::stdout().is_terminal();
-    let columns = is_terminal.then(|| crossterm::terminal::size().ok()).flatten().map(|(columns, _)| columns.into());
-    columns.unwrap_or(usize::MAX)
-}
-
-/// `wide` shows the namespaces, too. A message that does not fit is cut, and ends in an ellipsis then.
-fn table(rows: &[Row], wide: bool, now: Timestamp, width: usize) -> String {
-    let mut cells = vec![["NAMESPACE", "NAME", "SIZE", "READY", "STATE", "AGE", "MESSAGE"].map(str::to_owned)];
-    cells.extend(rows.iter().map(|row| {
+/// `wide` shows the namespaces, too.
+fn listed(rows: &[Row], wide: bool, now: Timestamp, width: usize) -> String {
+    let cells = |row: &Row| {
         let age = row.created.map(|created| age(now.duration_since(created).as_secs())).unwrap_or_default();
         let (size, ready) = (row.size.to_string(), row.ready.to_string());
-        [row.namespace.clone(), row.name.clone(), size, ready, row.state.clone(), age, row.message.replace('\n', " ")]
-    }));
-    if !wide {
-        cells.iter_mut().for_each(|[namespace, ..]| namespace.clear());
-    }
-    let mut widths = [0; 7];
-    for line in &cells {
-        for (width, cell) in widths.iter_mut().zip(line) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-    let mut text = String::new();
-    for line in &cells {
-        let columns = line.iter().zip(widths).filter(|(_, width)| *width > 0);
-        let line: Vec<String> = columns.map(|(cell, width)| format!("{cell:<width$}")).collect();
-        text += &cut(line.join("  ").trim_end(), width);
-        text.push('\n');
-    }
-    text
-}
-
-fn cut(line: &str, width: usize) -> String {
-    if line.chars().count() <= width {
-        return line.to_owned();
-    }
-    line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+        let namespace = if wide { row.namespace.clone() } else { String::new() };
+        [namespace, row.name.clone(), size, ready, row.state.clone(), age, row.message.replace('\n', " ")]
+    };
+    let heading = [if wide { "NAMESPACE" } else { "" }, "NAME", "SIZE", "READY", "STATE", "AGE", "MESSAGE"];
+    table(heading, &rows.iter().map(cells).collect::<Vec<_>>(), &[], width)
 }
 
 /// As short as kubectl has it.
@@ -143,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_table_says_what_is_waited_for() {
-        let table = table(&rows(), false, Timestamp::UNIX_EPOCH, usize::MAX);
+        let table = listed(&rows(), false, Timestamp::UNIX_EPOCH, usize::MAX);
         assert_eq!(
             table,
             "NAME          SIZE  READY  STATE            AGE  MESSAGE\n\
@@ -154,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_shows_that_something_is_cut() {
-        let table = table(&rows(), true, Timestamp::UNIX_EPOCH, 60);
+        let table = listed(&rows(), true, Timestamp::UNIX_EPOCH, 60);
         assert!(table.lines().all(|line| line.chars().count() <= 60), "{table}");
         assert!(table.starts_with("NAMESPACE  NAME") && table.ends_with("…\n"), "{table}");
     }

@@ -70,12 +70,46 @@ fn three_simulated_clouds_sell_gpus_while_it_runs() {
     let sellers = json["offers"].as_array().unwrap().iter().filter_map(|one| one["cloud"].as_str());
     assert_eq!(sellers.collect::<std::collections::BTreeSet<_>>().len(), 3, "{json}");
     let check = user.bivouac(&["clouds", "check", "--simulated"]);
-    assert_eq!((check.code, check.out.matches(" yes ").count()), (Some(0), 3), "{}{}", check.out, check.err);
+    assert_eq!((check.code, check.out.matches(" yes ").count()), (Some(0), 6), "{}{}", check.out, check.err);
     // Their keys are nobody else's business.
     let mode = std::fs::metadata(user.data("clouds.json")).unwrap().permissions().mode();
     assert_eq!(mode & 0o077, 0);
     let both = user.bivouac(&["offers", "--simulated", "--credentials", "x"]);
     assert!(both.code == Some(2) && both.err.contains("cannot be used with"), "{}", both.err);
+}
+
+#[test]
+fn the_credentials_of_a_class_are_used() {
+    let user = User::new();
+    let _tidy = Tidy(&user);
+    assert_eq!(user.bivouac(&["up", "--detach", "--port", "0", "--empty"]).code, Some(0));
+    let clouds: serde_json::Value = serde_json::from_slice(&std::fs::read(user.data("clouds.json")).unwrap()).unwrap();
+    let key = clouds["lambda"]["key"].as_str().unwrap();
+    let manifest = format!(
+        "{{apiVersion: v1, kind: Secret, metadata: {{name: keys, namespace: default}}, stringData: {{lambda: {key}}}}}\n---\n\
+         {{apiVersion: tgp.io/v1, kind: GPUNodeClass, metadata: {{name: cheap}}, spec: {{providers: [\
+         {{name: lambdalabs, credentialsRef: {{name: keys, key: lambda, namespace: default}}}}, \
+         {{name: vultr, credentialsRef: {{name: keys, key: vultr}}}}, \
+         {{name: runpod, enabled: false, credentialsRef: {{name: keys, key: runpod}}}}]}}}}\n"
+    );
+    std::fs::write(user.home().join("class.yaml"), manifest).unwrap();
+    user.kubectl(&["apply", "-f", user.home().join("class.yaml").to_str().unwrap()]);
+    let kubeconfig = user.data("kubeconfig");
+    let check = format!(
+        "BIVOUAC_LAMBDA_URL={} {} clouds check --class cheap --kubeconfig {}",
+        clouds["lambda"]["url"].as_str().unwrap(),
+        env!("CARGO_BIN_EXE_bivouac"),
+        kubeconfig.display()
+    );
+    let told = user.shell(&check);
+    assert_eq!(told.code, Some(1), "{}{}", told.out, told.err);
+    let lines: Vec<&str> = told.out.lines().collect();
+    assert_eq!(lines.len(), 3, "one that is switched off is not asked: {}", told.out);
+    assert!(lines[1].starts_with("lambda  yes      yes"), "{}", told.out);
+    let lack = "the Secret bivouac-system/keys cannot be read: secrets \"keys\" not found";
+    assert!(lines[2].starts_with("vultr   ?        ?") && lines[2].contains(lack), "{}", told.out);
+    let unknown = ["offers", "--class", "dear", "--kubeconfig", kubeconfig.to_str().unwrap()];
+    user.bivouac(&unknown).fails(&["GPUNodeClass dear cannot be read", "not found"]);
 }
 
 #[test]
