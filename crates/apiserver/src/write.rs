@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The way of an object into the store: who owns what, admission, rules, checks, commit.
 
+mod check;
+mod prepare;
+
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -8,11 +11,9 @@ use crate::{
     access,
     admission::{self, Operation, Review},
     answer::to_bytes,
-    builtin::builtins,
     call::Call,
     hooks,
     merge::{self, Set},
-    metadata,
     object::{Object, text},
     registry::{Backing, Resource},
     status::{Cause, Details, Status},
@@ -75,9 +76,9 @@ pub async fn create(call: &mut Call, mut object: Value) -> Result<Bytes, Status>
                 object.set_meta("name", generated(&prefix, &call.server.suffix()));
             }
         }
-        prepare_create(call, &mut object);
+        prepare::create(call, &mut object);
         let name = object.name().to_owned();
-        check_create(call, &object)?;
+        check::create(call, &object)?;
         access::check_creation(call)?;
         let review = Review {
             operation: Operation::Create,
@@ -143,80 +144,6 @@ fn generated(prefix: &str, suffix: &str) -> String {
     format!("{stem}{suffix}")
 }
 
-/// What the server alone decides about a new object.
-fn prepare_create(call: &Call, object: &mut Value) {
-    let resource = call.resource.clone();
-    if resource.namespaced && object.namespace().is_empty() {
-        object.set_meta("namespace", call.namespace());
-    }
-    let meta = object.meta_mut();
-    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"] {
-        meta.remove(field);
-    }
-    meta.insert("uid".into(), call.server.uid().into());
-    meta.insert("creationTimestamp".into(), call.server.now().into());
-    match &resource.backing {
-        Backing::Builtin(rules) => {
-            if rules.generation {
-                object.set_meta("generation", 1);
-            }
-            if rules.status_apart && resource.subresource("status").is_some() {
-                reset_status(object, &resource.empty);
-            }
-            builtins().begin(&resource.group, &resource.version, &resource.kind, object);
-            (rules.prepare_create)(object);
-        }
-        Backing::Custom(custom) => {
-            object.set_meta("generation", 1);
-            if custom.has_status {
-                crate::object::as_object(object).remove("status");
-            }
-        }
-    }
-}
-
-/// Gives the object the status of a kind that nobody has written to.
-fn reset_status(object: &mut Value, empty: &Value) {
-    let map = crate::object::as_object(object);
-    match empty.get("status") {
-        Some(status) => map.insert("status".into(), status.clone()),
-        None => map.remove("status"),
-    };
-}
-
-fn check_create(call: &Call, object: &Value) -> Result<(), Status> {
-    let resource = &call.resource;
-    let mut errors;
-    match &resource.backing {
-        Backing::Builtin(rules) => {
-            errors = metadata::check(object, resource.namespaced, rules.name);
-            errors.extend((rules.check)(object));
-            errors.extend((rules.check_create)(object));
-        }
-        Backing::Custom(_) => {
-            errors = metadata::check(object, resource.namespaced, crate::names::subdomain);
-            errors.extend(resource.check_custom(object, None));
-        }
-    }
-    refuse(resource, object, &errors)
-}
-
-fn refuse(resource: &Resource, object: &Value, errors: &[crate::field::Error]) -> Result<(), Status> {
-    if errors.is_empty() {
-        return Ok(());
-    }
-    let kind = text(object, "/kind");
-    let kind = if kind.is_empty() { &*resource.kind } else { kind };
-    // What is stored as another kind is judged as that kind.
-    let stored = match &resource.backing {
-        Backing::Builtin(rules) => {
-            rules.stored_as.map(|version| version.rsplit_once('/').map_or("", |(group, _)| group))
-        }
-        Backing::Custom(_) => None,
-    };
-    Err(Status::invalid(stored.unwrap_or(&resource.group), kind, object.name(), errors))
-}
-
 /// Replaces the object of a call by what `change` makes of it, again as long as others write in between. The answer is
 /// what a reader would be given, or nothing if there is no such object.
 pub async fn replace_with(
@@ -257,9 +184,9 @@ pub async fn replace(
     };
     admission::mutate(call, &mut review).await?;
     access::check_escalation(call, &new, Some(old))?;
-    prepare_update(call, &mut new, old, subresource);
-    count_generation(&resource, &mut new, old, subresource);
-    check_update(call, &new, old, subresource)?;
+    prepare::update(call, &mut new, old, subresource);
+    prepare::count_generation(&resource, &mut new, old, subresource);
+    check::update(call, &new, old, subresource)?;
     let review = Review {
         operation: Operation::Update,
         namespace: &namespace,
@@ -315,119 +242,6 @@ impl From<Status> for Outcome {
 
 pub fn grace(object: &Value) -> i64 {
     object.meta().and_then(|meta| meta.get("deletionGracePeriodSeconds")).and_then(Value::as_i64).unwrap_or_default()
-}
-
-/// Keeps what the caller may not change through this endpoint.
-fn prepare_update(call: &Call, new: &mut Value, old: &Value, subresource: &str) {
-    let resource = call.resource.clone();
-    let meta = new.meta_mut();
-    for field in
-        ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "namespace"]
-    {
-        match old.meta().and_then(|meta| meta.get(field)) {
-            // A caller that says nothing about them keeps them; one that says something else is told later.
-            Some(value) if !meta.contains_key(field) || field == "generation" => {
-                meta.insert(field.to_owned(), value.clone());
-            }
-            None if field.starts_with("deletion") || field == "generation" => {
-                meta.remove(field);
-            }
-            _ => {}
-        }
-    }
-    meta.remove("selfLink");
-    let keep = |new: &mut Value, field: &str| {
-        let map = crate::object::as_object(new);
-        match old.get(field) {
-            Some(value) => map.insert(field.to_owned(), value.clone()),
-            None => map.remove(field),
-        };
-    };
-    match (&resource.backing, subresource) {
-        (Backing::Builtin(rules), "") => {
-            if rules.status_apart && resource.subresource("status").is_some() {
-                keep(new, "status");
-            }
-            (rules.prepare_update)(new, old);
-        }
-        (Backing::Builtin(rules), "status") => (rules.prepare_status)(new, old),
-        (Backing::Builtin(rules), part) => {
-            if let Some(part) = rules.part(part) {
-                (part.prepare)(new, old);
-            }
-        }
-        (Backing::Custom(custom), "") if custom.has_status && !fault!(StatusTogether) => keep(new, "status"),
-        (Backing::Custom(_), "status") => {
-            // Everything but the status stays, and of the metadata only the managers move.
-            let managers = new.meta().and_then(|meta| meta.get("managedFields")).cloned();
-            let status = new.get("status").cloned();
-            *new = old.clone();
-            let map = crate::object::as_object(new);
-            match status {
-                Some(status) => map.insert("status".into(), status),
-                None => map.remove("status"),
-            };
-            match managers {
-                Some(managers) => new.meta_mut().insert("managedFields".into(), managers),
-                None => new.meta_mut().remove("managedFields"),
-            };
-        }
-        _ => {}
-    }
-}
-
-fn count_generation(resource: &Resource, new: &mut Value, old: &Value, subresource: &str) {
-    let counts = match &resource.backing {
-        Backing::Builtin(rules) => {
-            rules.generation
-                && subresource != "status"
-                && (changed(new, old, &["metadata", "status"])
-                    || (rules.counts_annotations && new.at("/metadata/annotations") != old.at("/metadata/annotations")))
-        }
-        Backing::Custom(custom) if custom.has_status => {
-            subresource != "status" && changed(new, old, &["metadata", "status"])
-        }
-        Backing::Custom(_) => changed(new, old, &["metadata"]),
-    };
-    if counts && !fault!(GenerationStays) {
-        new.set_meta("generation", old.generation() + 1);
-    }
-}
-
-/// Whether two objects differ in anything but these fields.
-fn changed(new: &Value, old: &Value, but: &[&str]) -> bool {
-    fn part<'a>(value: &'a Value, but: &'a [&str]) -> impl Iterator<Item = (&'a String, &'a Value)> {
-        value.as_object().into_iter().flatten().filter(|(key, _)| !but.contains(&key.as_str()))
-    }
-    !part(new, but).eq(part(old, but))
-}
-
-fn check_update(call: &Call, new: &Value, old: &Value, subresource: &str) -> Result<(), Status> {
-    let resource = &call.resource;
-    let mut errors = metadata::check_update(new, old);
-    // Twice, as in the real server, where two layers check this and neither knows of the other.
-    errors.extend(metadata::check_update(new, old));
-    match &resource.backing {
-        Backing::Builtin(rules) => {
-            errors.extend(metadata::check(new, resource.namespaced, |_| Vec::new()));
-            if subresource == "status" {
-                errors.extend((rules.check_status)(new, old));
-            } else if let Some(part) = rules.part(subresource) {
-                errors.extend((part.check)(new, old));
-            } else {
-                errors.extend((rules.check)(new));
-                errors.extend((rules.check_update)(new, old));
-            }
-        }
-        Backing::Custom(_) => {
-            errors.extend(metadata::check(new, resource.namespaced, |_| Vec::new()));
-            let wrong = resource.check_custom(new, Some(old));
-            // The status alone is judged there, so the sentences name its fields from there on.
-            let status = subresource == "status";
-            errors.extend(wrong.into_iter().map(|error| if status { error.within("status") } else { error }));
-        }
-    }
-    refuse(resource, new, &errors)
 }
 
 pub fn commit_error(call: &Call, name: &str, error: &CommitError) -> Status {

@@ -33,8 +33,8 @@ pub struct Choice {
 
 /// What a wish makes of the tables of a catalogue.
 pub(crate) struct Sieve<'a> {
-    catalogue: &'a Catalogue,
-    wish: &'a Wish,
+    pub catalogue: &'a Catalogue,
+    pub wish: &'a Wish,
     situation: Situation<'a>,
     /// Priority of each cloud that may sell.
     clouds: Vec<Option<u32>>,
@@ -42,6 +42,8 @@ pub(crate) struct Sieve<'a> {
     stale: Vec<bool>,
     chips: Vec<bool>,
     places: Vec<bool>,
+    /// What is left of all lists.
+    pub lists: Vec<Found<'a>>,
 }
 
 /// A list that has the right machines from a cloud that may sell.
@@ -56,13 +58,13 @@ pub(crate) struct Found<'a> {
 }
 
 /// Whether an offer of the right machine can be bought now. The first that is true counts, in this order.
-pub(crate) enum Standing {
+pub(crate) enum Standing<'a> {
     Flawed(Flaw),
     Elsewhere,
     Stale,
-    TooDear,
+    TooDear(Money),
     Resting(Rest),
-    Open,
+    Open(Offer<'a>),
 }
 
 /// The order of choices: better score, then the seller that more often keeps its word, then the catalogue's order.
@@ -76,7 +78,7 @@ impl Catalogue {
         let sieve = Sieve::new(self, wish, situation);
         let choices = sieve.best(most.max(1));
         if choices.is_empty() || !sieve.lacks().is_empty() {
-            return Err(Box::new(self.survey(wish, situation)));
+            return Err(Box::new(Survey::of(&sieve)));
         }
         Ok(Decision { choices, snapshot: self.snapshot() })
     }
@@ -106,8 +108,10 @@ impl<'a> Sieve<'a> {
         let chips = catalogue.chips.iter().map(chip_is_right).collect();
         let is_stale = |cloud: &String| situation.readings.is_stale(cloud, situation.now);
         let stale = catalogue.clouds.iter().map(is_stale).collect();
-        let mut sieve = Self { catalogue, wish, situation, clouds, stale, chips, places: Vec::new() };
+        let mut sieve =
+            Self { catalogue, wish, situation, clouds, stale, chips, places: Vec::new(), lists: Vec::new() };
         sieve.places = catalogue.places.iter().map(|place| sieve.place_is_right(place)).collect();
+        sieve.lists = sieve.found().collect();
         sieve
     }
 
@@ -125,7 +129,7 @@ impl<'a> Sieve<'a> {
             && sold_here(&place.region)
     }
 
-    pub fn lists(&self) -> impl Iterator<Item = Found<'a>> {
+    fn found(&self) -> impl Iterator<Item = Found<'a>> {
         let capacities = Capacity::ALL.map(|capacity| self.capacity_is_right(capacity));
         let mut counts = Memo::new(self.wish.requirements.get(labels::GPU_COUNT));
         let lists = self.catalogue.lists().filter(move |(_, capacity, list)| {
@@ -141,18 +145,19 @@ impl<'a> Sieve<'a> {
     }
 
     /// All offers of a list, and how each stands.
-    pub fn standings(&self, found: &Found<'a>) -> impl Iterator<Item = (Offer<'a>, Standing)> {
+    pub fn standings(&self, found: &Found<'a>) -> impl Iterator<Item = Standing<'a>> {
         let Found { kind, capacity, is_stale, list, .. } = *found;
         list.offers().filter_map(move |(id, price, site, flaw)| {
-            let offer = self.catalogue.offer(kind, capacity, id, price, site, flaw)?;
-            let standing = match flaw {
+            Some(match flaw {
                 Some(flaw) => Standing::Flawed(flaw),
                 None if !self.place_of(site) => Standing::Elsewhere,
                 None if is_stale => Standing::Stale,
-                None if self.is_too_dear(price) => Standing::TooDear,
-                None => self.rest_of(&offer).map_or(Standing::Open, Standing::Resting),
-            };
-            Some((offer, standing))
+                None if self.is_too_dear(price) => Standing::TooDear(price),
+                None => {
+                    let offer = self.catalogue.offer(kind, capacity, id, price, site, flaw)?;
+                    self.rest_of(&offer).map_or(Standing::Open(offer), Standing::Resting)
+                }
+            })
         })
     }
 
@@ -203,7 +208,7 @@ impl<'a> Sieve<'a> {
 
     fn best(&self, most: usize) -> Vec<Choice> {
         let mut best: Vec<(Rank, Money)> = Vec::with_capacity(most + 1);
-        for found in self.lists().filter(|found| !found.is_stale) {
+        for found in self.lists.iter().filter(|found| !found.is_stale) {
             for (id, price, site, flaw) in found.list.offers() {
                 let score = self.wish.policy.score(price, found.priority);
                 let worse = best.len() == most && best.last().is_some_and(|((worst, ..), _)| score > *worst);
@@ -234,9 +239,9 @@ impl<'a> Sieve<'a> {
             return Vec::new();
         }
         let mut found: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-        for list in self.lists() {
-            let open = self.standings(&list).filter(|(_, standing)| matches!(standing, Standing::Open));
-            for (offer, _) in open {
+        for list in &self.lists {
+            for standing in self.standings(list) {
+                let Standing::Open(offer) = standing else { continue };
                 for key in wanted.keys() {
                     found.entry(key).or_default().extend(offer.label(key));
                 }

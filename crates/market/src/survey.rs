@@ -41,25 +41,31 @@ pub struct Survey {
 
 impl Catalogue {
     pub fn survey(&self, wish: &Wish, situation: Situation<'_>) -> Survey {
-        let sieve = Sieve::new(self, wish, situation);
-        let mut survey = Survey::empty(self.snapshot());
-        for found in sieve.lists() {
-            for (offer, standing) in sieve.standings(&found) {
+        Survey::of(&Sieve::new(self, wish, situation))
+    }
+}
+
+// === impl Survey ===
+
+impl Survey {
+    pub(crate) fn of(sieve: &Sieve<'_>) -> Self {
+        let mut survey = Self::empty(sieve.catalogue.snapshot());
+        for found in &sieve.lists {
+            for standing in sieve.standings(found) {
                 match standing {
                     Standing::Flawed(flaw) => *survey.flawed.entry(flaw).or_default() += 1,
                     Standing::Elsewhere => survey.elsewhere += 1,
                     Standing::Stale => survey.stale += 1,
-                    Standing::TooDear => {
+                    Standing::TooDear(price) => {
                         survey.over_price += 1;
-                        let cheapest = survey.cheapest_over.map_or(offer.price, |best| best.min(offer.price));
-                        survey.cheapest_over = Some(cheapest);
+                        survey.cheapest_over = Some(survey.cheapest_over.map_or(price, |best| best.min(price)));
                     }
                     Standing::Resting(rest) => {
                         *survey.resting.entry(rest.why).or_default() += 1;
                         survey.wakes = Some(survey.wakes.map_or(rest.until, |first| first.min(rest.until)));
                     }
-                    Standing::Open => {
-                        let score = wish.policy.score(offer.price, found.priority);
+                    Standing::Open(offer) => {
+                        let score = sieve.wish.policy.score(offer.price, found.priority);
                         survey.open.push(Choice { offer: offer.id, price: offer.price, score });
                     }
                 }
@@ -69,11 +75,7 @@ impl Catalogue {
         survey.lacks = sieve.lacks();
         survey
     }
-}
 
-// === impl Survey ===
-
-impl Survey {
     fn empty(snapshot: Snapshot) -> Self {
         Self {
             open: Vec::new(),

@@ -15,6 +15,8 @@ pub fn pure() -> Result<Tally> {
 
 /// Ring 2: the test programs whose name begins with `embedded`, on the embedded API server in their own process.
 pub fn embedded() -> Result<Tally> {
+    // On a new machine it takes longer to build than a test may run.
+    components::ensure(&[Component::Kubectl]).context("the tests that use kubectl cannot run")?;
     nextest::run("binary(/^embedded/)", &[])
 }
 

@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use bivouac_clouds::Credentials;
 use bivouac_market::offer::thousandths;
 use bivouac_market::{
-    Allowed, Area, Least, Listing, Market, Offer, Reading, Requirements, Spot, Survey, View, Wish, labels, table as csv,
+    Allowed, Area, Least, Listing, Market, Offer, OwnPrices, Reading, Requirements, Spot, Survey, View, Wish, labels,
+    table as csv,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -26,13 +27,18 @@ struct Read {
     lists: BTreeMap<String, Result<Timestamp, String>>,
     /// Nobody was asked: the prices are those that come with the program.
     shipped: bool,
+    /// Lines of the person's own price list that name nothing which is for sale.
+    unused: usize,
 }
 
 pub async fn run(options: &OffersOptions) -> Result<ExitCode> {
     let now = Timestamp::now();
     let known = ask::known(&options.ask).await?;
-    let read =
-        if known.is_empty() { from_table(&options.ask, now)? } else { from_clouds(&known, &options.ask, now).await? };
+    let own = own_prices(options)?;
+    let read = match known.as_slice() {
+        [] => from_table(&options.ask, &own, now)?,
+        known => from_clouds(known, &options.ask, &own, now).await?,
+    };
     let view = read.market.view();
     let survey = view.survey(&wish(options, &view), now);
     match options.output {
@@ -54,8 +60,14 @@ fn reading(read_at: Timestamp) -> Reading {
     Reading { read_at, good_for: SignedDuration::from_hours(24 * 365) }
 }
 
+fn own_prices(options: &OffersOptions) -> Result<OwnPrices> {
+    let Some(path) = &options.prices else { return Ok(OwnPrices::default()) };
+    let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+    OwnPrices::read(&text).with_context(|| format!("{} is no price list", path.display()))
+}
+
 /// Without any credential: the prices that come along.
-fn from_table(options: &AskOptions, now: Timestamp) -> Result<Read> {
+fn from_table(options: &AskOptions, own: &OwnPrices, now: Timestamp) -> Result<Read> {
     let meant: BTreeSet<&str> = ask::meant(options)?.iter().map(|entry| entry.name).collect();
     let mut lists: BTreeMap<&str, Vec<Listing>> = BTreeMap::new();
     for row in csv::read(csv::SHIPPED)?.into_iter().filter(|row| options.cloud.is_empty() || meant.contains(row.cloud))
@@ -65,21 +77,29 @@ fn from_table(options: &AskOptions, now: Timestamp) -> Result<Read> {
     let market = Market::default();
     let day = format!("{}T00:00:00Z", csv::SHIPPED_OF).parse().unwrap_or(now);
     let names = lists.keys().map(|cloud| ((*cloud).to_owned(), Ok(day))).collect();
-    lists.into_iter().for_each(|(cloud, listings)| market.list(cloud, listings, reading(now)));
-    Ok(Read { market, lists: names, shipped: true })
+    let mut unused = 0;
+    for (cloud, mut listings) in lists {
+        unused += own.correct(cloud, &mut listings);
+        market.list(cloud, listings, reading(now));
+    }
+    Ok(Read { market, lists: names, shipped: true, unused })
 }
 
 /// Those that were asked a moment ago are not asked again.
-async fn from_clouds(known: &[Known], options: &AskOptions, now: Timestamp) -> Result<Read> {
+async fn from_clouds(known: &[Known], options: &AskOptions, own: &OwnPrices, now: Timestamp) -> Result<Read> {
     let mut cache = Cache::open();
     let fingerprint = |one: &Known| one.credentials.as_ref().map(Credentials::fingerprint).unwrap_or_default();
     let key = |one: &Known| format!("{}/{}", one.entry.name, fingerprint(one));
-    let (market, mut lists) = (Market::default(), BTreeMap::new());
+    let (market, mut lists, mut unused) = (Market::default(), BTreeMap::new(), 0);
+    let mut take = |cloud: &str, mut listings: Vec<Listing>, at| {
+        unused += own.correct(cloud, &mut listings);
+        market.list(cloud, listings, reading(at));
+    };
     let mut ask = Vec::new();
     for one in known {
         match cache.fresh(&key(one), now).filter(|_| !options.refresh) {
             Some(kept) => {
-                market.list(one.entry.name, kept.listings(), reading(kept.read_at));
+                take(one.entry.name, kept.listings(), kept.read_at);
                 lists.insert(one.entry.name.to_owned(), Ok(kept.read_at));
             }
             None => ask.push(one),
@@ -92,7 +112,7 @@ async fn from_clouds(known: &[Known], options: &AskOptions, now: Timestamp) -> R
         let Some(answer) = answers.get(one.entry.name) else { continue };
         let told = answer.as_ref().map(|listings| {
             cache.keep(key(one), listings, now);
-            market.list(one.entry.name, listings.clone(), reading(now));
+            take(one.entry.name, listings.clone(), now);
             now
         });
         lists.insert(one.entry.name.to_owned(), told.map_err(|failed| failed.says.clone()));
@@ -100,7 +120,7 @@ async fn from_clouds(known: &[Known], options: &AskOptions, now: Timestamp) -> R
     if !ask.is_empty() {
         cache.save();
     }
-    Ok(Read { market, lists, shipped: false })
+    Ok(Read { market, lists, shipped: false, unused })
 }
 
 fn wish(options: &OffersOptions, view: &View) -> Wish {
@@ -185,6 +205,9 @@ fn footer(options: &OffersOptions, survey: &Survey, read: &Read, now: Timestamp)
             Ok(_) => {}
         }
     }
+    if let (Some(path), 1..) = (&options.prices, read.unused) {
+        text += &format!("{} of the prices in {} name nothing that is for sale.\n", read.unused, path.display());
+    }
     if options.ask.simulated {
         text += "These are the simulated clouds of `bivouac up`: nothing here costs money.\n";
     }
@@ -226,6 +249,7 @@ fn document(options: &OffersOptions, view: &View, survey: &Survey, read: &Read) 
         "of": survey.open.len(),
         "leftOut": left_out,
         "overMaxPrice": survey.over_price,
+        "unusedPrices": read.unused,
         "snapshot": survey.snapshot.to_string(),
         "source": if read.shipped { csv::SHIPPED_OF } else { "clouds" },
         "clouds": read.lists.iter().map(list).collect::<Vec<_>>(),

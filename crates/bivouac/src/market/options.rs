@@ -29,6 +29,9 @@ pub struct OffersOptions {
     /// Only what stays
     #[arg(long)]
     pub on_demand: bool,
+    /// A price list of your own; its prices count instead of those that the clouds tell
+    #[arg(long, value_name = "FILE", env = "BIVOUAC_PRICES")]
+    pub prices: Option<PathBuf>,
     /// How many to show; 0 shows all
     #[arg(long, default_value_t = 20)]
     pub limit: usize,

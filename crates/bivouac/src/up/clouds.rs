@@ -74,7 +74,6 @@ pub fn file() -> Result<PathBuf> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use bivouac_market::{Gpu, Listing, Row};
 

@@ -41,8 +41,7 @@ impl Market {
         for (name, (_, address)) in &self.servers {
             let entry = find(name).unwrap();
             let upper = name.to_ascii_uppercase();
-            let path = entry.base.split_once("://").unwrap().1.split_once('/').map_or("", |(_, path)| path);
-            command.env(format!("BIVOUAC_{upper}_URL"), format!("http://{address}/{path}"));
+            command.env(format!("BIVOUAC_{upper}_URL"), format!("http://{address}{}", entry.path()));
             for field in entry.fields {
                 let value = kit::credentials(entry).get(field).unwrap().reveal().to_owned();
                 command.env(format!("BIVOUAC_{upper}_{field}").to_ascii_uppercase(), value);
@@ -80,6 +79,38 @@ fn without_a_credential_the_prices_come_along() {
     assert_eq!(market.ask(&["clouds", "check"]).code, 2);
     let quiet = market.ask(&["offers", "--quiet", "--gpu", "h100"]);
     assert_eq!(quiet.err, "");
+}
+
+#[test]
+fn a_price_of_ones_own_counts_before_that_of_the_cloud() {
+    let market = Market::open(&["lambda", "paperspace"]);
+    let file = market.home.path().join("prices.csv");
+    let lines = [
+        "paperspace,,,A4000,A4000,1,8,45,0.31,",
+        "lambda,,,gpu_1x_a10,A10,1,30,200,0.5,",
+        "lambda,,,none,A10,1,1,1,1,",
+    ];
+    std::fs::write(&file, format!("{}\n{}\n", bivouac_market::table::HEADER, lines.join("\n"))).unwrap();
+    let before = machines(&market.json(&["offers", "--limit", "0"]));
+    let own = ["offers", "--limit", "0", "--prices", file.to_str().unwrap()];
+    let told = market.json(&own);
+    let after = machines(&told);
+    for (cloud, old, new) in [("paperspace A4000", "0.76", "0.31"), ("lambda gpu_1x_a10", "0.75", "0.5")] {
+        let (old, new) = (format!("{cloud} {old}"), format!("{cloud} {new}"));
+        assert!(before.contains(&old) && !before.contains(&new), "{before:?}");
+        assert!(after.contains(&new) && !after.contains(&old), "{after:?}");
+    }
+    assert_eq!((told["unusedPrices"].as_u64(), after.len()), (Some(1), before.len()));
+    let words = market.ask(&own).err;
+    assert!(words.contains("1 of the prices in") && words.contains("name nothing that is for sale"), "{words}");
+    std::fs::write(&file, "price\n1\n").unwrap();
+    let refused = market.ask(&own);
+    assert_eq!(refused.code, 1);
+    assert!(
+        refused.err.contains("prices.csv is no price list: the first line must be cloud,region"),
+        "{}",
+        refused.err
+    );
 }
 
 #[test]

@@ -36,9 +36,7 @@ pub enum Trouble {
     Silence,
     /// It is done, and no answer ever comes.
     DoneButSilent,
-    /// The answer says that all is well, and nothing was done.
-    NotDone(Answer),
-    /// This answer and no other.
+    /// This answer and no other: nothing is done, whatever it says.
     Instead(Answer),
 }
 
@@ -84,7 +82,7 @@ impl Trouble {
                 tokio::time::sleep(FOR_EVER).await;
                 Answer::empty(504)
             }
-            Self::NotDone(answer) | Self::Instead(answer) => answer,
+            Self::Instead(answer) => answer,
         };
         Ok(answer.into())
     }

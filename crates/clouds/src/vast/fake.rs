@@ -5,7 +5,6 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use bivouac_core::Money;
-use bivouac_market::Row;
 use serde_json::{Map, Value, json};
 
 use crate::fake::{Answer, Economy, Fake, Fate, Good, Phase, Question, Refused, Rented, Shapes};
@@ -198,16 +197,6 @@ impl Fake for FakeVast {
 
     fn shapes(&self) -> &Shapes {
         &self.shapes
-    }
-
-    /// Offers have numbers, and places end with their country, whatever a price list calls them.
-    fn good(&self, row: &Row<'_>) -> Option<Good> {
-        let good = Good::of(row)?;
-        let is_number = !good.machine.is_empty() && good.machine.bytes().all(|byte| byte.is_ascii_digit());
-        let number = number_of(&format!("{} {} {}", good.machine, good.region, good.gpu)).to_string();
-        let machine = if is_number { good.machine } else { number };
-        let region = good.region.rsplit(',').next().unwrap_or_default().trim().to_owned();
-        Some(Good { machine, region, ..good })
     }
 }
 

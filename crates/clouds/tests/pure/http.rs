@@ -44,10 +44,8 @@ async fn over_http(entry: &Entry) -> (Stage, tokio::task::JoinHandle<()>) {
     let credentials = kit::credentials(entry);
     let server: Server = entry.server(&credentials).unwrap();
     let (address, task) = server.listen().await.unwrap();
-    let path = entry.base.split_once("://").unwrap().1.split_once('/').map_or("", |(_, path)| path);
-    let base = format!("http://{address}/{path}");
-    let cloud: Arc<dyn Cloud> =
-        (entry.client)(&credentials, line::to_the_world().unwrap(), base.trim_end_matches('/')).unwrap();
+    let base = format!("http://{address}{}", entry.path());
+    let cloud: Arc<dyn Cloud> = (entry.client)(&credentials, line::to_the_world().unwrap(), &base).unwrap();
     (Stage { cloud, server, credentials }, task)
 }
 

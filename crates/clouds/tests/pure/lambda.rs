@@ -121,7 +121,7 @@ fn a_launch_without_a_machine_is_in_doubt() {
     on_stage("lambda", async |stage| {
         let order = stage.order(1).await.unwrap();
         let nothing = Answer::json(200, &json!({ "data": { "instance_ids": [] } }));
-        stage.server.trouble(Operation::Launch, Trouble::NotDone(nothing));
+        stage.server.trouble(Operation::Launch, Trouble::Instead(nothing));
         assert_eq!(stage.cloud.launch(&order).await.unwrap_err().outcome, Outcome::Ambiguous);
     });
 }

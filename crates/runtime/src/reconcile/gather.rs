@@ -68,7 +68,6 @@ impl<T: Eq + Hash + Clone> Gathering<T> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use futures::channel::mpsc;
 

@@ -30,6 +30,7 @@ pub async fn measure(shape: Shape) -> Result<f64> {
     let client = cluster.client();
     super::operator::wait_until_served::<MiniCluster>(&client).await?;
     load::nodes(&client).await?;
+    load::nodes_are_known(&client).await?;
     let started = Instant::now();
     let (tell, all_exist) = oneshot::channel();
     let watch = tokio::spawn(load::pods(client.clone(), shape, started, tell));

@@ -11,10 +11,10 @@ use bivouac_api::flux::MiniCluster;
 use bivouac_runtime::client;
 use bivouac_testenv::TestCluster;
 use futures::{Stream, StreamExt, TryStreamExt};
-use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Node, Pod, Service};
 use kube::{
     Api, Client, ResourceExt,
-    api::PostParams,
+    api::{ListParams, PostParams},
     core::PartialObjectMeta,
     runtime::{WatchStreamExt, watcher},
 };
@@ -66,6 +66,20 @@ pub async fn nodes(client: &Client) -> Result<()> {
     let api = Api::<Node>::all(client.clone());
     for number in 0..NODES {
         api.create(&PostParams::default(), &node(number)?).await?;
+    }
+    Ok(())
+}
+
+/// Until the controller-manager has welcomed all nodes, which it does every five seconds: that is not what is measured.
+pub async fn nodes_are_known(client: &Client) -> Result<()> {
+    let events = Api::<Event>::namespaced(client.clone(), NAMESPACE);
+    let welcomes = ListParams::default().fields("reason=RegisteredNode");
+    let until = Instant::now() + PATIENCE;
+    while events.list_metadata(&welcomes).await?.items.len() < NODES {
+        if Instant::now() > until {
+            bail!("the controller-manager does not welcome the nodes");
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ use super::{
 use load::Shape;
 use tokio::sync::oneshot;
 
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 const MANY: Shape = Shape { clusters: 100, size: 4 };
 const LARGE: Shape = Shape { clusters: 1, size: 1_000 };
 /// The Go operator's figures for the same load on a machine of two cores, and what its API server could create there.
@@ -85,6 +85,7 @@ async fn measure(binary: &std::path::Path, shape: Shape, steady: Duration) -> Re
     let is_large = shape.clusters == 1;
     if !is_large {
         load::nodes(&client).await?;
+        load::nodes_are_known(&client).await?;
     }
     let before_it = load::floor(&cluster, "before").await?;
     let log = cluster.audit_log().context("the cluster keeps no audit log")?;
@@ -117,7 +118,10 @@ fn floor(shape: Shape, children: usize, creates_per_s: f64) -> f64 {
 
 fn report(runs: &[Run], large: &Run, steady_seconds: u64) -> Result<Report> {
     let ratio = |run: &Run, shape| run.pods_seconds / floor(shape, CHILDREN, run.creates_per_s);
-    let best = runs.iter().min_by(|one, other| ratio(one, MANY).total_cmp(&ratio(other, MANY))).context("no run")?;
+    // As the original's figures were taken.
+    let mut by_ratio: Vec<&Run> = runs.iter().collect();
+    by_ratio.sort_by(|one, other| ratio(one, MANY).total_cmp(&ratio(other, MANY)));
+    let median = *by_ratio.get(runs.len() / 2).context("no run")?;
     let first = runs.first().context("no run")?;
     ensure!(first.usage.requests.writes() > 0, "the audit log shows no write of the operator");
     ensure!(runs.iter().chain([large]).all(|run| run.labels.wrong == 0), "a pod has the job-index of another");
@@ -130,21 +134,21 @@ fn report(runs: &[Run], large: &Run, steady_seconds: u64) -> Result<Report> {
 
     let mut report = Report::default();
     report.add("objects", MANY.clusters as f64, "", "MiniClusters of size 4, created by 8 requests at a time");
-    report.add("pods_seconds", best.pods_seconds, "s", format!("until all pods exist; best of {ROUNDS}"));
-    report.add("seconds", best.done_seconds, "s", "until all are finished; KWOK runs a pod for a second");
+    report.add("pods_seconds", median.pods_seconds, "s", format!("until all pods exist; median of {ROUNDS}"));
+    report.add("seconds", median.done_seconds, "s", "until all are finished; KWOK runs a pod for a second");
     report.add(
         "floor_seconds",
-        floor(MANY, CHILDREN, best.creates_per_s),
+        floor(MANY, CHILDREN, median.creates_per_s),
         "s",
-        format!("as many objects at {:.0} creates/s, 32 in flight", best.creates_per_s),
+        format!("as many objects at {:.0} creates/s, 32 in flight", median.creates_per_s),
     );
-    report.add("ratio", ratio(best, MANY), "x", "pods_seconds / floor_seconds");
+    report.add("ratio", ratio(median, MANY), "x", "pods_seconds / floor_seconds");
     report.add("original_ratio", theirs, "x", "the same of the original");
     let each_round: Vec<String> = runs.iter().map(|run| format!("{:.2}", theirs / ratio(run, MANY))).collect();
     let note = format!("the bar is 3; the rounds: {}", each_round.join(", "));
-    report.add("times_faster", theirs / ratio(best, MANY), "x", note);
-    report.add("bare_seconds", best.bare_seconds, "s", "until all pods of the same Jobs exist without an operator");
-    report.add("over_bare", best.pods_seconds / best.bare_seconds, "x", "pods_seconds / bare_seconds");
+    report.add("times_faster", theirs / ratio(median, MANY), "x", note);
+    report.add("bare_seconds", median.bare_seconds, "s", "until all pods of the same Jobs exist without an operator");
+    report.add("over_bare", median.pods_seconds / median.bare_seconds, "x", "pods_seconds / bare_seconds");
     report.add(
         "requests_per_object",
         each(first.usage.requests.all()),

@@ -11,12 +11,14 @@ mod fixtures;
 #[allow(dead_code, reason = "it is built by rustc")]
 #[path = "../brokers/flux.rs"]
 mod flux;
+mod gang;
 mod others;
 mod plan;
 mod room;
 mod run;
 mod samples;
 mod script;
+mod sidecars;
 #[path = "../brokers/stub.rs"]
 mod stub;
 mod telling;
