@@ -58,15 +58,15 @@ mod tests {
     fn the_most_exact_line_counts_whatever_the_order() {
         let offers = || vec![listing("a", "x", "4"), listing("a", "y", "4"), listing("b", "x", "4")];
         for lines in ["here,y,,a,G,1,0,0,2,\nhere,,,a,G,1,0,0,3,", "here,,,a,G,1,0,0,3,\nHere,y,,a,G,1,0,0,2,"] {
-            assert_eq!(corrected(lines, offers()).0, ["3/", "2/", "4/"]);
+            assert_eq!(corrected(lines, offers()).0, ["3.00/", "2.00/", "4.00/"]);
         }
     }
 
     #[test]
     fn a_line_says_one_price_or_both_and_adds_no_offer() {
         let offers = vec![listing("a", "x", "4")];
-        assert_eq!(corrected("here,x,,a,G,1,0,0,,1.5", offers.clone()).0, ["4/1.5"]);
-        assert_eq!(corrected("here,x,,z,G,1,0,0,1,\nthere,x,,a,G,1,0,0,1,", offers), (vec!["4/".to_owned()], 1));
+        assert_eq!(corrected("here,x,,a,G,1,0,0,,1.5", offers.clone()).0, ["4.00/1.50"]);
+        assert_eq!(corrected("here,x,,z,G,1,0,0,1,\nthere,x,,a,G,1,0,0,1,", offers), (vec!["4.00/".to_owned()], 1));
     }
 
     #[test]

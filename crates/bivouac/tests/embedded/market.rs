@@ -95,7 +95,7 @@ fn a_price_of_ones_own_counts_before_that_of_the_cloud() {
     let own = ["offers", "--limit", "0", "--prices", file.to_str().unwrap()];
     let told = market.json(&own);
     let after = machines(&told);
-    for (cloud, old, new) in [("paperspace A4000", "0.76", "0.31"), ("lambda gpu_1x_a10", "0.75", "0.5")] {
+    for (cloud, old, new) in [("paperspace A4000", "0.76", "0.31"), ("lambda gpu_1x_a10", "0.75", "0.50")] {
         let (old, new) = (format!("{cloud} {old}"), format!("{cloud} {new}"));
         assert!(before.contains(&old) && !before.contains(&new), "{before:?}");
         assert!(after.contains(&new) && !after.contains(&old), "{after:?}");

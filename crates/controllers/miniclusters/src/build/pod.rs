@@ -9,7 +9,7 @@ use k8s_openapi::{
         PodAffinity, PodAffinityTerm, PodAntiAffinity, PodSpec, PodTemplateSpec, ResourceRequirements,
         WeightedPodAffinityTerm,
     },
-    apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement, ObjectMeta},
+    apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta},
 };
 
 use super::{container, volume};
@@ -107,12 +107,8 @@ fn affinity(cluster: &Cluster<'_>) -> Option<Affinity> {
         return nodes.map(|nodes| Affinity { node_affinity: Some(nodes), ..Affinity::default() });
     }
     let rather = |topology: &str| {
-        let own = LabelSelectorRequirement {
-            key: "app.kubernetes.io/name".to_owned(),
-            operator: "In".to_owned(),
-            values: Some(vec![cluster.name.clone()]),
-        };
-        let selector = LabelSelector { match_expressions: Some(vec![own]), ..LabelSelector::default() };
+        let own = BTreeMap::from([("app.kubernetes.io/name".to_owned(), cluster.name.clone())]);
+        let selector = LabelSelector { match_labels: Some(own), ..LabelSelector::default() };
         let term = PodAffinityTerm {
             topology_key: topology.to_owned(),
             label_selector: Some(selector),

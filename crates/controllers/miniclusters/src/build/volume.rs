@@ -16,7 +16,7 @@ use k8s_openapi::{
 use crate::{cluster::Cluster, script};
 
 const SCRIPTS: &str = "flux-operator";
-/// The scripts with the certificate beside them, for the runner only.
+/// The runner's own script with the certificate beside it.
 const RUNNER: &str = "flux-operator-runner";
 const HOME: &str = "flux-operator-home";
 /// The image with Flux, mounted as it is.
@@ -30,17 +30,7 @@ pub fn of_pod(cluster: &Cluster<'_>) -> Vec<Volume> {
         empty_dir: Some(EmptyDirVolumeSource::default()),
         ..Volume::default()
     };
-    let projected = |name: &str, sources| Volume {
-        name: name.to_owned(),
-        projected: Some(ProjectedVolumeSource { sources: Some(sources), ..ProjectedVolumeSource::default() }),
-        ..Volume::default()
-    };
-    let mut volumes = vec![
-        empty(&cluster.view.name),
-        empty(HOME),
-        projected(SCRIPTS, vec![scripts(cluster)]),
-        projected(RUNNER, vec![scripts(cluster), certificate(cluster)]),
-    ];
+    let mut volumes = vec![empty(&cluster.view.name), empty(HOME), scripts(cluster), runner(cluster)];
     volumes.extend(cluster.is_view_mounted.then(|| Volume {
         name: IMAGE.to_owned(),
         image: Some(ImageVolumeSource {
@@ -53,22 +43,36 @@ pub fn of_pod(cluster: &Cluster<'_>) -> Vec<Volume> {
     volumes
 }
 
-fn scripts(cluster: &Cluster<'_>) -> VolumeProjection {
-    let item = |key: String, path: String| KeyToPath { key, path, mode: Some(EXECUTABLE) };
-    let mut items = vec![
-        item(format!("wait-{}", cluster.runner.index), format!("wait-{}.sh", cluster.runner.index)),
-        item(cluster.view.name.clone(), "flux-init.sh".to_owned()),
-    ];
+/// The scripts of the init container and of those beside the runner. Every field of a pod is paid for with each of its
+/// writes, so nothing is said twice.
+fn scripts(cluster: &Cluster<'_>) -> Volume {
     let wrapped = cluster.sidecars.iter().filter(|placed| !placed.container.no_wrap_entrypoint);
-    items.extend(wrapped.map(|placed| item(format!("start-{}", placed.index), format!("start-{}.sh", placed.index))));
-    VolumeProjection {
-        config_map: Some(ConfigMapProjection {
-            name: cluster.config_map_name(),
-            items: Some(items),
-            ..ConfigMapProjection::default()
-        }),
-        ..VolumeProjection::default()
-    }
+    let wrapped = wrapped.map(|placed| item(format!("start-{}", placed.index), format!("start-{}.sh", placed.index)));
+    let items = std::iter::once(item(cluster.view.name.clone(), "flux-init.sh".to_owned())).chain(wrapped);
+    let source = ConfigMapVolumeSource {
+        name: cluster.config_map_name(),
+        items: Some(items.collect()),
+        default_mode: Some(EXECUTABLE),
+        ..ConfigMapVolumeSource::default()
+    };
+    Volume { name: SCRIPTS.to_owned(), config_map: Some(source), ..Volume::default() }
+}
+
+fn runner(cluster: &Cluster<'_>) -> Volume {
+    let index = cluster.runner.index;
+    let script = ConfigMapProjection {
+        name: cluster.config_map_name(),
+        items: Some(vec![item(format!("wait-{index}"), format!("wait-{index}.sh"))]),
+        ..ConfigMapProjection::default()
+    };
+    let script = VolumeProjection { config_map: Some(script), ..VolumeProjection::default() };
+    let source =
+        ProjectedVolumeSource { sources: Some(vec![script, certificate(cluster)]), default_mode: Some(EXECUTABLE) };
+    Volume { name: RUNNER.to_owned(), projected: Some(source), ..Volume::default() }
+}
+
+fn item(key: String, path: String) -> KeyToPath {
+    KeyToPath { key, path, mode: None }
 }
 
 /// Root reads it with the strictest mode. Who runs as somebody else says so, and could not read root's file.
