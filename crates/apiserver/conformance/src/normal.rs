@@ -49,7 +49,7 @@ impl<'a> Normal<'a> {
                 hidden += word;
             }
         }
-        let hidden = hide_times(&hide_revisions(&hide_dump(&hidden)));
+        let hidden = sort_quoted_managers(hide_times(&hide_revisions(&hide_dump(&hidden))));
         let hidden = self.after(&hidden, MADE, &|c| c.is_ascii_alphanumeric(), &|_, _| "<made>".to_owned());
         REVISIONS.iter().fold(hidden, |text, start| {
             self.after(&text, start, &|c| c.is_ascii_digit(), &|this, found| this.revision(found))
@@ -149,6 +149,18 @@ fn sort_managers(fields: &mut serde_json::Map<String, Value>) {
             ["operation", "manager", "subresource", "apiVersion"].map(|name| text(one, name))
         });
     }
+}
+
+/// The same where an error quotes a whole object. Its keys are sorted: after `managedFields` comes `name`.
+fn sort_quoted_managers(text: String) -> String {
+    const START: &str = r#"\"managedFields\":["#;
+    const ENTRY: &str = r#"{\"apiVersion\""#;
+    const END: &str = r#"],\"name\""#;
+    let Some((before, rest)) = text.split_once(START) else { return text };
+    let Some((entries, after)) = rest.split_once(END) else { return text };
+    let mut entries: Vec<_> = entries.split(ENTRY).map(|entry| entry.trim_end_matches(',')).collect();
+    entries.sort_unstable();
+    format!("{before}{START}{}{END}{}", entries.join(ENTRY), sort_quoted_managers(after.to_owned()))
 }
 
 /// Several causes come in any order: the real server walks maps. The sentence that lists them all is checked to do so.
@@ -286,6 +298,24 @@ mod tests {
     fn dumps_are_left_out_and_the_sentence_stays() {
         let shown = normal(&[json!({ "message": "[spec: no\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n, other: no]" })]);
         assert_eq!(shown[0]["message"], json!("[spec: no, other: no]"));
+    }
+
+    #[test]
+    fn a_quoted_object_has_its_managers_in_one_order() {
+        let entry = |manager: &str, second: u8| json!({ "apiVersion": "v1", "fieldsV1": { "f:spec": { "k:{\"no\":2,\"side\":\"n\"}": {} } }, "manager": manager, "time": format!("2026-01-02T03:04:0{second}Z") });
+        let refusal = |managers: Value, name: &str| {
+            let object = json!({ "kind": "Tent", "metadata": { "managedFields": managers, "name": name } }).to_string();
+            json!({ "message": format!("a {object:?} and again {object:?}") })
+        };
+        let shown = normal(&[
+            refusal(json!([entry("one", 1), entry("two", 1)]), "a"),
+            refusal(json!([entry("two", 0), entry("one", 1)]), "a"),
+            refusal(json!([entry("two", 0), entry("three", 1)]), "a"),
+            refusal(json!([entry("two", 0), entry("one", 1)]), "b"),
+        ]);
+        assert_eq!(shown[0], shown[1]);
+        assert_ne!(shown[1], shown[2]);
+        assert_ne!(shown[1], shown[3]);
     }
 
     #[test]
