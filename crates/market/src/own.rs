@@ -13,8 +13,13 @@ pub struct OwnPrices(Vec<(String, Listing)>);
 impl OwnPrices {
     /// A file in the form of [`table`]. A line without a region is for all regions, one without a zone for all zones.
     pub fn read(text: &str) -> Result<Self, TableError> {
-        let own = |row: crate::Row<'_>| (row.cloud.to_ascii_lowercase(), row.into());
+        let own = |row: crate::Row<'_>| (row.cloud.to_owned(), row.into());
         Ok(Self(table::read(text)?.into_iter().map(own).collect()))
+    }
+
+    /// With the clouds' own names instead of those that a person wrote, or what is wrong with one of those.
+    pub fn with_names<E>(self, name: impl Fn(&str) -> Result<&'static str, E>) -> Result<Self, E> {
+        self.0.into_iter().map(|(cloud, line)| Ok((name(&cloud)?.to_owned(), line))).collect::<Result<_, E>>().map(Self)
     }
 
     /// Puts our prices into the list of a cloud. Returns how many lines for this cloud name nothing in it.
@@ -57,7 +62,7 @@ mod tests {
     #[test]
     fn the_most_exact_line_counts_whatever_the_order() {
         let offers = || vec![listing("a", "x", "4"), listing("a", "y", "4"), listing("b", "x", "4")];
-        for lines in ["here,y,,a,G,1,0,0,2,\nhere,,,a,G,1,0,0,3,", "here,,,a,G,1,0,0,3,\nHere,y,,a,G,1,0,0,2,"] {
+        for lines in ["here,y,,a,G,1,0,0,2,\nhere,,,a,G,1,0,0,3,", "here,,,a,G,1,0,0,3,\nhere,y,,a,G,1,0,0,2,"] {
             assert_eq!(corrected(lines, offers()).0, ["3.00/", "2.00/", "4.00/"]);
         }
     }
@@ -67,6 +72,14 @@ mod tests {
         let offers = vec![listing("a", "x", "4")];
         assert_eq!(corrected("here,x,,a,G,1,0,0,,1.5", offers.clone()).0, ["4.00/1.50"]);
         assert_eq!(corrected("here,x,,z,G,1,0,0,1,\nthere,x,,a,G,1,0,0,1,", offers), (vec!["4.00/".to_owned()], 1));
+    }
+
+    #[test]
+    fn a_cloud_has_more_than_one_name_and_a_wrong_one_is_told() {
+        let own = |cloud: &str| OwnPrices::read(&format!("{}\n{cloud},x,,a,G,1,0,0,2,", table::HEADER)).unwrap();
+        let name = |name: &str| if name == "Home" { Ok("here") } else { Err(name.to_owned()) };
+        assert_eq!(own("Home").with_names(name), Ok(own("here")));
+        assert_eq!(own("hier").with_names(name), Err("hier".to_owned()));
     }
 
     #[test]

@@ -40,12 +40,14 @@ pub fn meant(options: &AskOptions) -> Result<Vec<&'static Entry>> {
     if options.cloud.is_empty() {
         return Ok(ALL.iter().collect());
     }
-    let find = |name: &String| {
-        let known: Vec<&str> = ALL.iter().map(|entry| entry.name).collect();
-        bivouac_clouds::find(&name.to_ascii_lowercase())
-            .with_context(|| format!("there is no cloud {name:?}; known are {}", known.join(", ")))
-    };
-    options.cloud.iter().map(find).collect()
+    options.cloud.iter().map(|name| find(name)).collect()
+}
+
+/// The cloud that a person means.
+pub fn find(name: &str) -> Result<&'static Entry> {
+    let known: Vec<&str> = ALL.iter().map(|entry| entry.name).collect();
+    bivouac_clouds::find(&name.to_ascii_lowercase())
+        .with_context(|| format!("there is no cloud {name:?}; known are {}", known.join(", ")))
 }
 
 /// Those of them that there is a credential for.

@@ -63,7 +63,8 @@ fn reading(read_at: Timestamp) -> Reading {
 fn own_prices(options: &OffersOptions) -> Result<OwnPrices> {
     let Some(path) = &options.prices else { return Ok(OwnPrices::default()) };
     let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
-    OwnPrices::read(&text).with_context(|| format!("{} is no price list", path.display()))
+    let own = OwnPrices::read(&text).with_context(|| format!("{} is no price list", path.display()))?;
+    own.with_names(|name| ask::find(name).map(|entry| entry.name)).with_context(|| path.display().to_string())
 }
 
 /// Without any credential: the prices that come along.

@@ -87,7 +87,7 @@ fn a_price_of_ones_own_counts_before_that_of_the_cloud() {
     let file = market.home.path().join("prices.csv");
     let lines = [
         "paperspace,,,A4000,A4000,1,8,45,0.31,",
-        "lambda,,,gpu_1x_a10,A10,1,30,200,0.5,",
+        "LambdaLabs,,,gpu_1x_a10,A10,1,30,200,0.5,",
         "lambda,,,none,A10,1,1,1,1,",
     ];
     std::fs::write(&file, format!("{}\n{}\n", bivouac_market::table::HEADER, lines.join("\n"))).unwrap();
@@ -103,14 +103,16 @@ fn a_price_of_ones_own_counts_before_that_of_the_cloud() {
     assert_eq!((told["unusedPrices"].as_u64(), after.len()), (Some(1), before.len()));
     let words = market.ask(&own).err;
     assert!(words.contains("1 of the prices in") && words.contains("name nothing that is for sale"), "{words}");
-    std::fs::write(&file, "price\n1\n").unwrap();
-    let refused = market.ask(&own);
-    assert_eq!(refused.code, 1);
-    assert!(
-        refused.err.contains("prices.csv is no price list: the first line must be cloud,region"),
-        "{}",
-        refused.err
-    );
+    let misspelt = format!("{}\nlamda,,,a,A10,1,1,1,1,\n", bivouac_market::table::HEADER);
+    for (text, why) in [
+        ("price\n1\n", "prices.csv is no price list: the first line must be cloud,region"),
+        (&misspelt, "prices.csv: there is no cloud \"lamda\"; known are "),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let refused = market.ask(&own);
+        assert_eq!(refused.code, 1);
+        assert!(refused.err.contains(why), "{}", refused.err);
+    }
 }
 
 #[test]

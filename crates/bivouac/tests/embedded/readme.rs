@@ -51,7 +51,7 @@ fn the_tour_is_true() {
                 let look = "kubectl get workspace notebooks -o wide";
                 eventually("the conflict is told", || run(look).contains("NamespaceConflict"));
             }
-            "kubectl delete namespace notebooks" => ready("notebooks"),
+            "kubectl wait workspace notebooks --for=condition=Ready" => assert!(said.contains("met"), "{said}"),
             "cargo run --release -- minicluster list" => assert!(said.contains("Completed"), "{said}"),
             _ => {}
         }

@@ -12,7 +12,7 @@ use kube::{
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{Kind, error::Error, plan::Child};
+use super::{Kind, error::Error, gather::Heard, plan::Child};
 use crate::{
     capabilities::{Capabilities, Presence},
     mirror::{Change, Key, Mirror},
@@ -133,10 +133,11 @@ impl Children {
         waiting.map(words).collect()
     }
 
-    /// The owners whose children changed, from all kinds together.
-    pub fn owners_touched<K: Kind>(&self) -> impl Stream<Item = ObjectRef<K>> + Send + 'static {
+    /// The owners whose children changed, from all kinds together. A child that is gone is no echo of our own write, and
+    /// nobody should see the gap.
+    pub fn owners_touched<K: Kind>(&self) -> impl Stream<Item = Heard<ObjectRef<K>>> + Send + 'static {
         let streams = self.0.values().map(|shelf| shelf.mirror.changes().flat_map(owners_of::<K>).boxed());
-        futures::stream::select_all(streams.collect::<Vec<BoxStream<'static, ObjectRef<K>>>>())
+        futures::stream::select_all(streams.collect::<Vec<BoxStream<'static, _>>>())
     }
 
     /// What happens to one child kind, for triggers that ownership does not explain.
@@ -206,7 +207,8 @@ pub(super) fn unpacked(child: &DynamicObject) -> Value {
     whole
 }
 
-fn owners_of<K: Kind>(change: Change<DynamicObject>) -> impl Stream<Item = ObjectRef<K>> {
+fn owners_of<K: Kind>(change: Change<DynamicObject>) -> impl Stream<Item = Heard<ObjectRef<K>>> {
+    let heard = if change.after.is_none() { Heard::Now } else { Heard::Soon };
     let references = [&change.before, &change.after].into_iter().flatten().flat_map(|object| {
         // A cluster-scoped owner has no namespace, whatever its child has.
         let namespace = object.namespace().filter(|_| !K::is_cluster_scoped());
@@ -217,7 +219,7 @@ fn owners_of<K: Kind>(change: Change<DynamicObject>) -> impl Stream<Item = Objec
     });
     let mut owners: Vec<ObjectRef<K>> = references.collect();
     owners.dedup();
-    futures::stream::iter(owners)
+    futures::stream::iter(owners.into_iter().map(heard))
 }
 
 // === impl Shelf ===
@@ -302,7 +304,7 @@ impl Live<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{owners_of, pack, unpacked};
+    use super::{Heard, owners_of, pack, unpacked};
     use crate::{mirror::Change, reconcile::Kind};
     use futures::{FutureExt, StreamExt};
     use k8s_openapi::api::{apps::v1::ReplicaSet, core::v1::Node};
@@ -312,7 +314,7 @@ mod tests {
     };
     use std::sync::Arc;
 
-    fn owners<K: Kind>(kind: &str, api_version: &str) -> Vec<ObjectRef<K>> {
+    fn heard<K: Kind>(kind: &str, api_version: &str, gone: bool) -> Vec<Heard<ObjectRef<K>>> {
         let mut child = DynamicObject::new("pod", &ApiResource::erase::<Node>(&())).within("team");
         child.metadata.owner_references = Some(vec![k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference {
             api_version: api_version.into(),
@@ -321,8 +323,8 @@ mod tests {
             uid: "1".into(),
             ..Default::default()
         }]);
-        let change = Change { before: None, after: Some(Arc::new(child)) };
-        owners_of::<K>(change).collect::<Vec<_>>().now_or_never().unwrap()
+        let (before, after) = if gone { (Some(Arc::new(child)), None) } else { (None, Some(Arc::new(child))) };
+        owners_of::<K>(Change { before, after }).collect::<Vec<_>>().now_or_never().unwrap()
     }
 
     #[test]
@@ -340,8 +342,14 @@ mod tests {
 
     #[test]
     fn a_cluster_scoped_owner_is_found_without_the_namespace_of_its_child() {
-        assert_eq!(owners::<Node>("Node", "v1"), [ObjectRef::new("owner")]);
-        assert_eq!(owners::<ReplicaSet>("ReplicaSet", "apps/v1"), [ObjectRef::new("owner").within("team")]);
-        assert!(owners::<ReplicaSet>("Deployment", "apps/v1").is_empty());
+        let set = ObjectRef::new("owner").within("team");
+        assert_eq!(heard::<Node>("Node", "v1", false), [Heard::Soon(ObjectRef::new("owner"))]);
+        assert_eq!(heard::<ReplicaSet>("ReplicaSet", "apps/v1", false), [Heard::Soon(set)]);
+        assert!(heard::<ReplicaSet>("Deployment", "apps/v1", false).is_empty());
+    }
+
+    #[test]
+    fn a_child_that_is_gone_cannot_wait() {
+        assert_eq!(heard::<Node>("Node", "v1", true), [Heard::Now(ObjectRef::new("owner"))]);
     }
 }

@@ -10,8 +10,17 @@ use std::{
 use futures::{Stream, StreamExt, stream::BoxStream};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-/// Names everything once for all that is heard of it within a pause, at the end of that pause.
-pub fn gather<T>(heard: BoxStream<'static, T>, pause: Duration) -> impl Stream<Item = T> + Send
+/// Something that was heard of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard<T> {
+    /// Likely to be heard of again in a moment.
+    Soon(T),
+    /// Somebody waits for it.
+    Now(T),
+}
+
+/// Names everything once for all that is heard of it within a pause, at the end of that pause, or now.
+pub fn gather<T>(heard: BoxStream<'static, Heard<T>>, pause: Duration) -> impl Stream<Item = T> + Send
 where
     T: Eq + Hash + Clone + Send + 'static,
 {
@@ -24,7 +33,7 @@ where
 
 struct Gathering<T> {
     /// `None` once it has ended.
-    heard: Option<BoxStream<'static, T>>,
+    heard: Option<BoxStream<'static, Heard<T>>>,
     known: HashSet<T>,
     /// Oldest first, for all wait equally long.
     due: VecDeque<(Instant, T)>,
@@ -55,13 +64,14 @@ impl<T: Eq + Hash + Clone> Gathering<T> {
         }
     }
 
-    fn hear(&mut self, heard: Option<T>) {
+    fn hear(&mut self, heard: Option<Heard<T>>) {
         match heard {
-            Some(one) => {
+            Some(Heard::Soon(one)) => {
                 if self.known.insert(one.clone()) {
                     self.due.push_back((Instant::now() + self.pause, one));
                 }
             }
+            Some(Heard::Now(one)) => self.due.push_front((Instant::now(), one)),
             None => self.heard = None,
         }
     }
@@ -80,20 +90,32 @@ mod tests {
         let (say, heard) = mpsc::unbounded();
         let mut gathered = Box::pin(gather(heard.boxed(), PAUSE));
         let start = Instant::now();
-        ["a", "b", "a", "a"].into_iter().for_each(|one| say.unbounded_send(one).unwrap());
+        ["a", "b", "a", "a"].into_iter().for_each(|one| say.unbounded_send(Heard::Soon(one)).unwrap());
         assert_eq!((gathered.next().await, start.elapsed()), (Some("a"), PAUSE));
         assert_eq!((gathered.next().await, start.elapsed()), (Some("b"), PAUSE));
-        say.unbounded_send("a").unwrap();
+        say.unbounded_send(Heard::Soon("a")).unwrap();
         drop(say);
         assert_eq!(gathered.next().await, Some("a"), "the end does not lose what waits");
         assert_eq!(gathered.next().await, None);
     }
 
     #[tokio::test(start_paused = true)]
+    async fn what_cannot_wait_is_named_at_once_and_holds_nobody_else_up() {
+        let (say, heard) = mpsc::unbounded();
+        let mut gathered = Box::pin(gather(heard.boxed(), PAUSE));
+        let start = Instant::now();
+        [Heard::Soon("a"), Heard::Soon("b"), Heard::Now("b")]
+            .into_iter()
+            .for_each(|one| say.unbounded_send(one).unwrap());
+        assert_eq!((gathered.next().await, start.elapsed()), (Some("b"), Duration::ZERO));
+        assert_eq!((gathered.next().await, start.elapsed()), (Some("a"), PAUSE));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn whoever_never_stops_talking_holds_nobody_up() {
         let heard = futures::stream::unfold((), |()| async {
             tokio::time::sleep(PAUSE / 50).await;
-            Some(("a", ()))
+            Some((Heard::Soon("a"), ()))
         });
         let named = gather(heard.boxed(), PAUSE).take(3).collect::<Vec<_>>();
         assert_eq!(tokio::time::timeout(PAUSE * 4, named).await.unwrap(), ["a"; 3]);

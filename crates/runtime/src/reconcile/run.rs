@@ -35,7 +35,7 @@ use crate::{Runtime, capabilities::Presence, events::Events, metrics::Outcome, m
 const PASS_LIMIT: Duration = Duration::from_secs(60);
 /// A settled object is looked at again after about this time, without any request.
 const RESYNC: Duration = Duration::from_secs(50 * 60);
-/// A pass hears of its own writes for about so long. A child that somebody else changed can wait as well.
+/// A pass hears of its own writes for about so long. A child that somebody else edited can wait as well.
 const ECHO: Duration = Duration::from_millis(100);
 
 /// All objects of the controller's own kind that could be read.
