@@ -68,6 +68,8 @@ impl Operator {
                 "--log",
                 "warn",
             ])
+            // As the chart has it.
+            .env("MALLOC_ARENA_MAX", "1")
             .stdin(Stdio::null())
             .spawn()
             .with_context(|| format!("cannot start {}", binary.display()))?;

@@ -8,6 +8,9 @@
   valueFrom:
     fieldRef:
       fieldPath: metadata.namespace
+{{- /* One heap for all threads: an operator waits most of its life, and a heap per thread keeps memory that none of them uses. */}}
+- name: MALLOC_ARENA_MAX
+  value: "1"
 - name: BIVOUAC_ADMIN_ADDRESS
   value: {{ printf "%s:%d" .Values.admin.host (int .Values.admin.port) | quote }}
 - name: BIVOUAC_CONTROLLERS
