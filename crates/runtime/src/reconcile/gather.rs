@@ -2,7 +2,7 @@
 //! One pass instead of five: a pass that writes four children hears of each of them again.
 
 use std::{
-    collections::{HashSet, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     hash::Hash,
     time::Duration,
 };
@@ -19,12 +19,15 @@ pub enum Heard<T> {
     Now(T),
 }
 
-/// Names everything once for all that is heard of it within a pause, at the end of that pause, or now.
+/// Names everything once for all that is heard of it within a pause, at the end of that pause. What somebody waits for is
+/// named at once, but not twice within a pause: two that undo each other's work must not do so as fast as they can.
 pub fn gather<T>(heard: BoxStream<'static, Heard<T>>, pause: Duration) -> impl Stream<Item = T> + Send
 where
     T: Eq + Hash + Clone + Send + 'static,
 {
-    let gathering = Gathering { heard: Some(heard), known: HashSet::new(), due: VecDeque::new(), pause };
+    let (known, lately) = (HashSet::new(), HashMap::new());
+    let gathering =
+        Gathering { heard: Some(heard), known, due: VecDeque::new(), lately, named: VecDeque::new(), pause };
     futures::stream::unfold(gathering, |mut gathering| async move {
         let next = gathering.next().await?;
         Some((next, gathering))
@@ -37,16 +40,23 @@ struct Gathering<T> {
     known: HashSet<T>,
     /// Oldest first, for all wait equally long.
     due: VecDeque<(Instant, T)>,
+    /// When everything was named last that was named less than a pause ago.
+    lately: HashMap<T, Instant>,
+    /// The same in the order of time.
+    named: VecDeque<(Instant, T)>,
     pause: Duration,
 }
 
 impl<T: Eq + Hash + Clone> Gathering<T> {
     async fn next(&mut self) -> Option<T> {
         loop {
-            let due = self.due.front().map(|(due, _)| *due);
-            if due.is_some_and(|due| due <= Instant::now()) {
+            let (now, due) = (Instant::now(), self.due.front().map(|(due, _)| *due));
+            if due.is_some_and(|due| due <= now) {
                 let (_, one) = self.due.pop_front()?;
                 self.known.remove(&one);
+                self.forget(now);
+                self.lately.insert(one.clone(), now);
+                self.named.push_back((now, one.clone()));
                 return Some(one);
             }
             match (&mut self.heard, due) {
@@ -65,14 +75,25 @@ impl<T: Eq + Hash + Clone> Gathering<T> {
     }
 
     fn hear(&mut self, heard: Option<Heard<T>>) {
+        let now = Instant::now();
+        self.forget(now);
         match heard {
-            Some(Heard::Soon(one)) => {
+            Some(Heard::Now(one)) if !self.lately.contains_key(&one) => self.due.push_front((now, one)),
+            Some(Heard::Now(one) | Heard::Soon(one)) => {
                 if self.known.insert(one.clone()) {
-                    self.due.push_back((Instant::now() + self.pause, one));
+                    self.due.push_back((now + self.pause, one));
                 }
             }
-            Some(Heard::Now(one)) => self.due.push_front((Instant::now(), one)),
             None => self.heard = None,
+        }
+    }
+
+    /// What was named a pause ago.
+    fn forget(&mut self, now: Instant) {
+        while let Some((at, old)) = self.named.pop_front_if(|(at, _)| *at + self.pause <= now) {
+            if self.lately.get(&old) == Some(&at) {
+                self.lately.remove(&old);
+            }
         }
     }
 }
@@ -109,6 +130,17 @@ mod tests {
             .for_each(|one| say.unbounded_send(one).unwrap());
         assert_eq!((gathered.next().await, start.elapsed()), (Some("b"), Duration::ZERO));
         assert_eq!((gathered.next().await, start.elapsed()), (Some("a"), PAUSE));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_undoes_our_work_at_once_is_answered_once_in_a_pause() {
+        let (say, heard) = mpsc::unbounded();
+        let mut gathered = Box::pin(gather(heard.boxed(), PAUSE));
+        let start = Instant::now();
+        for turn in 0..10 {
+            say.unbounded_send(Heard::Now("a")).unwrap();
+            assert_eq!((gathered.next().await, start.elapsed()), (Some("a"), PAUSE * turn));
+        }
     }
 
     #[tokio::test(start_paused = true)]
