@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The kinds that the simulated cluster lives by, and the view that holds all of them.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use bivouac_apiserver::store::{Keyspace, Store};
 use k8s_openapi::{
@@ -63,7 +66,8 @@ macro_rules! kinds {
         #[derive(Debug)]
         pub struct View {
             $(pub $shelf: Shelf<$kind>,)+
-            pods_on: std::collections::BTreeMap<String, BTreeSet<Key>>,
+            pods_on: Groups<String>,
+            pods_under: Groups<Key>,
             seen: u64,
         }
 
@@ -71,7 +75,8 @@ macro_rules! kinds {
             pub(crate) fn new() -> Self {
                 Self {
                     $($shelf: Shelf::new(Keyspace::new($kind::GROUP, $kind::URL_PATH_SEGMENT)),)+
-                    pods_on: Default::default(),
+                    pods_on: Groups::new(),
+                    pods_under: Groups::new(),
                     seen: 0,
                 }
             }
@@ -85,7 +90,7 @@ macro_rules! kinds {
                 }
                 self.seen = revision;
                 $(self.$shelf.follow(store, &mut changes);)+
-                changes.iter().for_each(|change| self.note_node(change));
+                changes.iter().for_each(|change| self.note_pod(change));
                 changes
             }
         }
@@ -116,27 +121,51 @@ kinds! {
     signing_requests: CertificateSigningRequest,
 }
 
+/// Keys of pods that have something in common.
+type Groups<G> = BTreeMap<G, BTreeSet<Key>>;
+
 impl View {
     /// The pods that are bound to a node, in the order of their keys. Those that have none are with the empty name.
     pub fn pods_on<'a>(&'a self, node: &str) -> impl Iterator<Item = &'a Arc<Pod>> {
         self.pods_on.get(node).into_iter().flatten().filter_map(|key| self.pods.get(key))
     }
 
-    fn note_node(&mut self, change: &Change) {
-        if let Some(Object::Pod(pod)) = &change.before
-            && let Some(keys) = self.pods_on.get_mut(node_of(pod))
-        {
-            keys.remove(&Key::of(&pod.metadata));
-            if keys.is_empty() {
-                self.pods_on.remove(node_of(pod));
+    /// The pods that find each other by their host names: those of one subdomain, in the order of their keys.
+    pub fn pods_under<'a>(&'a self, subdomain: &Key) -> impl Iterator<Item = &'a Arc<Pod>> + use<'a> {
+        self.pods_under.get(subdomain).into_iter().flatten().filter_map(|key| self.pods.get(key))
+    }
+
+    fn note_pod(&mut self, change: &Change) {
+        if let Some(Object::Pod(pod)) = &change.before {
+            leave(&mut self.pods_on, &node_of(pod), pod);
+            if let Some(group) = subdomain_of(pod) {
+                leave(&mut self.pods_under, &group, pod);
             }
         }
         if let Some(Object::Pod(pod)) = &change.after {
-            self.pods_on.entry(node_of(pod).to_owned()).or_default().insert(Key::of(&pod.metadata));
+            self.pods_on.entry(node_of(pod)).or_default().insert(Key::of(&pod.metadata));
+            if let Some(group) = subdomain_of(pod) {
+                self.pods_under.entry(group).or_default().insert(Key::of(&pod.metadata));
+            }
         }
     }
 }
 
-fn node_of(pod: &Pod) -> &str {
-    pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default()
+fn leave<G: Ord>(groups: &mut Groups<G>, group: &G, pod: &Pod) {
+    if let Some(keys) = groups.get_mut(group) {
+        keys.remove(&Key::of(&pod.metadata));
+        if keys.is_empty() {
+            groups.remove(group);
+        }
+    }
+}
+
+fn node_of(pod: &Pod) -> String {
+    pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default()
+}
+
+/// The subdomain of a pod, which is one of its namespace.
+pub fn subdomain_of(pod: &Pod) -> Option<Key> {
+    let name = pod.spec.as_ref()?.subdomain.as_deref().filter(|name| !name.is_empty())?;
+    Some(Key::new(pod.metadata.namespace.as_deref()?, name))
 }

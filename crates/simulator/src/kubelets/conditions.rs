@@ -30,11 +30,10 @@ pub fn update(pod: &Pod, status: &mut PodStatus, prepared: bool, now: Timestamp)
 
 fn set(pod: &Pod, status: &mut PodStatus, kind: &str, answer: Answer, now: Timestamp) {
     let completed = kind == "Initialized" && status.phase.as_deref() == Some("Succeeded");
-    let all = status.conditions.get_or_insert_default();
+    let all = status.conditions.as_deref().unwrap_or_default();
     let truth = if answer.is_ok() { "True" } else { "False" };
     let (reason, message) = answer.err().unwrap_or((if completed { "PodCompleted" } else { "" }, String::new()));
-    let known = all.iter().position(|one| one.type_ == kind);
-    let since = known.and_then(|at| all.get(at)).filter(|one| one.status == truth);
+    let since = all.iter().find(|one| one.type_ == kind && one.status == truth);
     let new = PodCondition {
         type_: kind.to_owned(),
         status: truth.to_owned(),
@@ -44,10 +43,20 @@ fn set(pod: &Pod, status: &mut PodStatus, kind: &str, answer: Answer, now: Times
         observed_generation: pod.metadata.generation,
         ..PodCondition::default()
     };
-    match known.and_then(|at| all.get_mut(at)) {
+    put(status, new);
+}
+
+/// Sets a condition in the place of the one before.
+pub fn put(status: &mut PodStatus, new: PodCondition) {
+    let all = status.conditions.get_or_insert_default();
+    match all.iter_mut().find(|one| one.type_ == new.type_) {
         Some(known) => *known = new,
         None => all.push(new),
     }
+}
+
+pub fn remove(status: &mut PodStatus, kind: &str) {
+    status.conditions.iter_mut().for_each(|all| all.retain(|one| one.type_ != kind));
 }
 
 fn names<'a>(all: impl Iterator<Item = &'a str>) -> Option<String> {

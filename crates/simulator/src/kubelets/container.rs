@@ -55,6 +55,11 @@ fn last(status: &ContainerStatus) -> Option<&ContainerStateTerminated> {
     status.last_state.as_ref()?.terminated.as_ref()
 }
 
+/// Whether it has run, now or before.
+pub fn has_begun(status: &ContainerStatus) -> bool {
+    last(status).is_some() || started_at(status).is_some() || ended(status).is_some()
+}
+
 fn finished_at(end: &ContainerStateTerminated) -> Option<Timestamp> {
     end.finished_at.as_ref().map(|time| time.0)
 }
@@ -158,7 +163,8 @@ impl Actor<'_> {
     fn start(&self, mut status: ContainerStatus, at: Timestamp, mut told: Vec<Told>) -> Step {
         let uid = self.pod.metadata.uid.as_deref().unwrap_or_default().replace('-', "");
         status.image_id = format!("simulated://{}", status.image);
-        status.container_id = Some(format!("simulated://{uid}-{}-{}", status.name, status.restart_count));
+        let mark = &self.script.mark;
+        status.container_id = Some(format!("simulated://{uid}-{}-{}{mark}", status.name, status.restart_count));
         let running = ContainerStateRunning { started_at: Some(time(at)) };
         status.state = Some(ContainerState { running: Some(running), ..ContainerState::default() });
         status.started = Some(true);

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use serde_json::Value;
 
 use super::{
-    container::{ended, started_at},
+    container::{ended, has_begun},
     script,
 };
 
@@ -35,10 +35,6 @@ impl Logs for Written {
         };
         Some(if text.is_empty() || text.ends_with('\n') { text } else { format!("{text}\n") })
     }
-}
-
-fn has_begun(status: &ContainerStatus) -> bool {
-    status.restart_count > 0 || started_at(status).is_some() || ended(status).is_some()
 }
 
 fn default(pod: &Pod, status: &ContainerStatus) -> String {

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The kubelets of the simulated nodes: what pods do there, as their annotations say ([`script`]).
+//! The kubelets of the simulated nodes: what pods do there, as their annotations say ([`script`]). Containers wait for
+//! what they mount ([`mounts`]), and brokers of Flux for each other ([`brokers`]).
 //!
 //! Every state follows from the last one and the time, so a kubelet remembers nothing.
 
 mod addresses;
 mod admit;
+mod brokers;
 mod conditions;
+mod configuration;
 mod container;
 mod logs;
+mod mounts;
 mod node;
 mod pod;
 mod script;
@@ -15,7 +19,10 @@ mod script;
 use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{HostIP, Node, Pod, PodIP, PodStatus};
+use k8s_openapi::{
+    api::core::v1::{HostIP, Node, Pod, PodIP, PodStatus},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
 
 use self::container::{Told, after, started_at};
 pub use self::{
@@ -45,7 +52,11 @@ impl Controller for Kubelets {
     /// Keys are nodes, which have no namespace, and pods, which have one.
     fn concerns(&self, object: &Object, view: &View) -> Vec<Key> {
         match object {
-            Object::Pod(pod) if node_of(pod).is_some() => vec![Key::of(&pod.metadata)],
+            Object::Pod(pod) if node_of(pod).is_some() => {
+                brokers::concerned(pod, view).into_iter().chain([Key::of(&pod.metadata)]).collect()
+            }
+            Object::ConfigMap(map) => waiting_in(&map.metadata, view),
+            Object::Secret(secret) => waiting_in(&secret.metadata, view),
             Object::Lease(lease) if lease.metadata.namespace.as_deref() == Some(LEASES) => {
                 vec![Key::bare(lease.metadata.name.clone().unwrap_or_default())]
             }
@@ -77,6 +88,12 @@ impl Controller for Kubelets {
     }
 }
 
+/// The pods that may wait for something to mount.
+fn waiting_in(meta: &ObjectMeta, view: &View) -> Vec<Key> {
+    let pods = view.pods.in_namespace(meta.namespace.as_deref().unwrap_or_default());
+    pods.filter(|pod| mounts::waits(pod)).map(|pod| Key::of(&pod.metadata)).collect()
+}
+
 fn look_after(pod: &Pod, node: &Node, view: &View, now: Timestamp) -> Plan {
     let over = matches!(phase(pod), "Succeeded" | "Failed");
     match pod.metadata.deletion_timestamp.is_some() {
@@ -96,7 +113,7 @@ fn go_on(pod: &Pod, node: &Node, view: &View, now: Timestamp) -> Plan {
         plan.status(&Pod { status: Some(status), ..pod.clone() });
         return plan;
     }
-    let mut life = pod::live(pod, now);
+    let mut life = pod::live(pod, view, now);
     give_addresses(&mut life, pod, node, view);
     if pod.status.as_ref() != Some(&life.status) {
         plan.status(&Pod { status: Some(life.status), ..pod.clone() });

@@ -39,7 +39,11 @@ pub struct Script {
     /// How long it runs; for ever if it does not say.
     pub run: Option<Duration>,
     pub exit_code: i32,
+    /// It ends without a word to anybody.
+    pub crashes: bool,
     pub ready_after: Duration,
+    /// What the id of the container ends with.
+    pub mark: String,
 }
 
 pub fn role(container: &Container) -> Role {
@@ -92,7 +96,9 @@ impl Script {
             pulls: said(pod, "fails-to-pull", whom) != Some("true"),
             run: crash.or_else(|| duration(pod, "run", whom)).or(usual),
             exit_code: if crash.is_some() && code == 0 { 1 } else { code },
+            crashes: crash.is_some(),
             ready_after: duration(pod, "ready-after", whom).unwrap_or_default(),
+            mark: String::new(),
         }
     }
 }

@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod accounts;
+mod brokers;
 mod camp;
 mod certificates;
 mod hands;
 mod jobs;
 mod kubelets;
+mod mounts;
 mod nodes;
 mod rest;
 mod scheduling;
