@@ -2,7 +2,10 @@
 //! Writes that make no child. Each names the very object that the plan saw.
 
 use bivouac_api::flux::MiniCluster;
-use bivouac_runtime::{Error, mirror::Mirror};
+use bivouac_runtime::{
+    Error,
+    mirror::{Key, Mirror},
+};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     Api, Client, ResourceExt,
@@ -31,14 +34,16 @@ pub async fn perform(
         Effect::Label { pod, uid, index } => {
             let patch = json!({"metadata": {"uid": uid, "labels": {JOB_INDEX: index}}});
             let api = Api::<RankPod>::namespaced(client.clone(), &namespace);
-            api.patch(&pod, &params, &Patch::Merge(&patch)).await.map(|labelled| ranks.wrote(labelled))
+            let labelled = api.patch(&pod, &params, &Patch::Merge(&patch)).await.map(|labelled| ranks.wrote(labelled));
+            unless_gone(labelled, ranks, &namespace, &pod)
         }
         Effect::Evict { pod, uid, .. } => {
             let preconditions = Some(Preconditions { uid: Some(uid), resource_version: None });
             let delete_options = Some(DeleteParams { preconditions, ..DeleteParams::default() });
             let params = EvictParams { delete_options, ..EvictParams::default() };
             // Only pods have this, so it is asked of a pod, though nobody reads one.
-            Api::<Pod>::namespaced(client.clone(), &namespace).evict(&pod, &params).await.map(drop)
+            let evicted = Api::<Pod>::namespaced(client.clone(), &namespace).evict(&pod, &params).await.map(drop);
+            unless_gone(evicted, ranks, &namespace, &pod)
         }
         Effect::Delete => {
             let preconditions = Some(Preconditions { uid: minicluster.uid(), resource_version: None });
@@ -47,6 +52,21 @@ pub async fn perform(
             api.delete(&name, &params).await.map(drop)
         }
     };
-    // What is gone is an error too: we have not heard of it, and must not ask again and again.
     done.map_err(|error| Error::api(format!("keep MiniCluster {namespace}/{name}"), error))
+}
+
+/// A pod that is gone needs nothing. The next look must know that, or it would ask again and again.
+fn unless_gone(
+    done: Result<(), kube::Error>,
+    ranks: &Mirror<RankPod>,
+    namespace: &str,
+    pod: &str,
+) -> Result<(), kube::Error> {
+    match done {
+        Err(kube::Error::Api(status)) if status.is_not_found() => {
+            ranks.erased(&Key::new(namespace, pod));
+            Ok(())
+        }
+        done => done,
+    }
 }

@@ -2,9 +2,9 @@
 //! The controller of `flux-framework.org` MiniClusters: Flux clusters in the pods of one indexed Job.
 //!
 //! The way through: [`cluster`] reads a MiniCluster once and refuses what cannot work, [`script`] writes what runs in
-//! the pods, [`build`] makes the children, [`room`] counts what the nodes can hold,
-//! after the [`rivals`], [`gang`] and [`plan`] decide, [`reasons`] has the
-//! words. [`observe`] reads from memory, with [`sight`] beside the children; [`effects`] are the writes that make no child.
+//! the pods, [`build`] makes the children, [`room`] counts what the nodes can hold, after the [`rivals`], [`gang`] and
+//! [`plan`] decide, [`reasons`] has the words. [`observe`] reads from memory, with [`sight`] beside the children;
+//! [`effects`] are the writes that make no child.
 
 pub mod build;
 pub mod certificate;
@@ -39,7 +39,11 @@ use k8s_openapi::api::{
     core::v1::{ConfigMap, Pod, Secret, Service},
     rbac::v1::PolicyRule,
 };
-use kube::{Client, Resource, core::GroupVersionKind};
+use kube::{
+    Client, Resource,
+    core::{DynamicObject, GroupVersionKind},
+};
+use serde_json::Value;
 
 use observe::{Eyes, World};
 use plan::Effect;
@@ -120,13 +124,21 @@ async fn run(runtime: Runtime, settings: Settings) {
             .kind::<ConfigMap>(Some(&ours))
             .kind::<Secret>(Some(&ours))
             .kind::<Service>(Some(&ours))
-            .reporting::<Pod>(Some(&ours))
-            .reporting::<Job>(Some(&ours));
+            .kind::<Pod>(Some(&ours))
+            .reporting::<Job>(Some(&ours), trim_job);
         let triggers = wake::triggers(&sight, &miniclusters, &settings);
         let setup = Setup { children, triggers, concurrency: CONCURRENCY };
         (MiniClusters { settings, capabilities, client, sight, miniclusters }, setup)
     })
     .await;
+}
+
+/// How a Job counts its pods changes with each of them, and nobody here reads it.
+fn trim_job(job: &mut DynamicObject) {
+    if let Some(status) = job.data.get_mut("status").and_then(Value::as_object_mut) {
+        status.retain(|field, _| ["conditions", "ready", "startTime"].contains(&field.as_str()));
+    }
+    reconcile::pack_whole(job);
 }
 
 fn minicluster_api() -> GroupVersionKind {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{
     Api, Client, Resource, ResourceExt,
-    api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions},
+    api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions, ValidationDirective},
     core::{ApiResource, DynamicObject, PartialObjectMeta},
 };
 use serde_json::{Value, json};
@@ -38,6 +38,12 @@ pub(super) struct Writer {
 pub(super) struct Dressed {
     pub child: Child,
     pub live: Option<Arc<DynamicObject>>,
+}
+
+/// Server-side apply by force. The server refuses a field that it does not know in any case; what it would check beyond
+/// that is whether a field is said twice, for which it reads the whole body a second time. A serializer says none twice.
+pub fn by_force(manager: &str) -> PatchParams {
+    PatchParams { field_validation: Some(ValidationDirective::Ignore), ..PatchParams::apply(manager).force() }
 }
 
 /// Adds what every child of ours carries: its owner, the owner's label, and the hash of all of it.
@@ -101,7 +107,7 @@ impl Writer {
             (Only::IfAbsent, _) | (Only::IfOurs, None) => entry(&mut body, "metadata")["resourceVersion"] = json!("1"),
             (Only::IfUid(uid), _) | (Only::IfOurs, Some(uid)) => entry(&mut body, "metadata")["uid"] = json!(uid),
         }
-        let params = PatchParams::apply(&self.manager).force();
+        let params = by_force(&self.manager);
         let applied = self.api(&child.resource, &child.key).patch(&child.key.name, &params, &Patch::Apply(&body)).await;
         let applied = applied.map_err(|error| Error::api(doing("apply", &child.resource, &child.key), error))?;
         kept(children, &child.resource, applied.clone());
@@ -193,7 +199,7 @@ impl Writer {
             "apiVersion": resource.api_version, "kind": resource.kind,
             "metadata": {"name": key.name, "uid": object.meta().uid}, "status": body,
         });
-        let params = PatchParams::apply(&self.manager).force();
+        let params = by_force(&self.manager);
         let written = self.api(resource, &key).patch_status(&key.name, &params, &Patch::Apply(&patch)).await;
         written.map_err(|error| Error::api(doing("write the status of", resource, &key), error))
     }

@@ -4,6 +4,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::{Stream, StreamExt, stream::BoxStream};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{
     Api, Client, ResourceExt,
     core::{ApiResource, DynamicObject, GroupVersionKind},
@@ -63,10 +64,11 @@ impl Children {
         self.shelf::<K>(|shelf| Shelf { selector: selector.map(str::to_owned), ..shelf })
     }
 
-    /// As [`Children::kind`], and keeps what the child reports in its status, for plans that read it.
-    pub fn reporting<K: Kind>(self, selector: Option<&str>) -> Self {
+    /// As [`Children::kind`], for plans that read what the child reports in its status. `trim` drops the rest of it, and
+    /// ends with [`pack_whole`].
+    pub fn reporting<K: Kind>(self, selector: Option<&str>, trim: fn(&mut DynamicObject)) -> Self {
         self.shelf::<K>(|shelf| {
-            let mirror = Mirror::new(shelf.mirror.name(), pack_whole);
+            let mirror = Mirror::new(shelf.mirror.name(), trim);
             Shelf { mirror, selector: selector.map(str::to_owned), ..shelf }
         })
     }
@@ -185,7 +187,8 @@ fn pack(child: &mut DynamicObject) {
     }
 }
 
-fn pack_whole(child: &mut DynamicObject) {
+/// Keeps a child with its status.
+pub fn pack_whole(child: &mut DynamicObject) {
     if child.data.is_object() {
         child.data = Value::String(child.data.to_string());
     }
@@ -207,7 +210,17 @@ pub(super) fn unpacked(child: &DynamicObject) -> Value {
     whole
 }
 
+/// A new version of a child in which nothing has changed that a plan can see.
+fn is_same(change: &Change<DynamicObject>) -> bool {
+    let plain = |child: &DynamicObject| ObjectMeta { resource_version: None, ..child.metadata.clone() };
+    match (&change.before, &change.after) {
+        (Some(before), Some(after)) => before.data == after.data && plain(before) == plain(after),
+        _ => false,
+    }
+}
+
 fn owners_of<K: Kind>(change: Change<DynamicObject>) -> impl Stream<Item = Heard<ObjectRef<K>>> {
+    let change = if is_same(&change) { Change { before: None, after: None } } else { change };
     let heard = if change.after.is_none() { Heard::Now } else { Heard::Soon };
     let references = [&change.before, &change.after].into_iter().flatten().flat_map(|object| {
         // A cluster-scoped owner has no namespace, whatever its child has.
@@ -307,22 +320,24 @@ mod tests {
     use super::{Heard, owners_of, pack, unpacked};
     use crate::{mirror::Change, reconcile::Kind};
     use futures::{FutureExt, StreamExt};
-    use k8s_openapi::api::{apps::v1::ReplicaSet, core::v1::Node};
+    use k8s_openapi::{
+        api::{apps::v1::ReplicaSet, core::v1::Node},
+        apimachinery::pkg::apis::meta::v1::OwnerReference,
+    };
     use kube::{
         core::{ApiResource, DynamicObject},
         runtime::reflector::ObjectRef,
     };
     use std::sync::Arc;
 
+    fn owner(kind: &str, api_version: &str) -> OwnerReference {
+        let (api_version, kind) = (api_version.to_owned(), kind.to_owned());
+        OwnerReference { api_version, kind, name: "owner".into(), uid: "1".into(), ..OwnerReference::default() }
+    }
+
     fn heard<K: Kind>(kind: &str, api_version: &str, gone: bool) -> Vec<Heard<ObjectRef<K>>> {
         let mut child = DynamicObject::new("pod", &ApiResource::erase::<Node>(&())).within("team");
-        child.metadata.owner_references = Some(vec![k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference {
-            api_version: api_version.into(),
-            kind: kind.into(),
-            name: "owner".into(),
-            uid: "1".into(),
-            ..Default::default()
-        }]);
+        child.metadata.owner_references = Some(vec![owner(kind, api_version)]);
         let (before, after) = if gone { (Some(Arc::new(child)), None) } else { (None, Some(Arc::new(child))) };
         owners_of::<K>(Change { before, after }).collect::<Vec<_>>().now_or_never().unwrap()
     }
@@ -346,6 +361,24 @@ mod tests {
         assert_eq!(heard::<Node>("Node", "v1", false), [Heard::Soon(ObjectRef::new("owner"))]);
         assert_eq!(heard::<ReplicaSet>("ReplicaSet", "apps/v1", false), [Heard::Soon(set)]);
         assert!(heard::<ReplicaSet>("Deployment", "apps/v1", false).is_empty());
+    }
+
+    #[test]
+    fn what_nobody_can_see_is_not_heard() {
+        let set = |version: &str, text: &str| {
+            let mut child = DynamicObject::new("pod", &ApiResource::erase::<Node>(&())).within("team");
+            child.metadata.resource_version = Some(version.into());
+            child.metadata.owner_references = Some(vec![owner("ReplicaSet", "apps/v1")]);
+            child.data = text.into();
+            Some(Arc::new(child))
+        };
+        let count = |before, after| {
+            let heard = owners_of::<ReplicaSet>(Change { before, after });
+            heard.collect::<Vec<_>>().now_or_never().unwrap().len()
+        };
+        assert_eq!(count(set("1", "{}"), set("2", "{}")), 0);
+        assert_eq!(count(set("1", "{}"), set("2", "{\"a\":1}")), 1);
+        assert_eq!(count(None, set("2", "{}")), 1);
     }
 
     #[test]

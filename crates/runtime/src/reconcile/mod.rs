@@ -24,9 +24,9 @@ use jiff::Timestamp;
 use kube::{Resource, core::ClusterResourceScope};
 use serde::{Serialize, de::DeserializeOwned};
 
-pub use apply::{APPLIED_ANNOTATION, dress};
+pub use apply::{APPLIED_ANNOTATION, by_force, dress};
 pub use backoff::jittered;
-pub use children::{Children, Failure, Live};
+pub use children::{Children, Failure, Live, pack_whole};
 pub use containment::{contains, fingerprint};
 pub use error::{Category, Error, plain};
 pub use plan::{Child, NoEffect, Note, Only, OwnLabels, Plan, Truth, Verdict};

@@ -11,7 +11,7 @@ use bivouac_runtime::{
     capabilities::Presence,
     client,
     events::Events,
-    reconcile::{Child, Note, dress},
+    reconcile::{Child, Note, by_force, dress},
 };
 use bivouac_tenancy::{
     Settings,
@@ -21,11 +21,7 @@ use bivouac_tenancy::{
 use bivouac_testenv::TestCluster;
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::{
-    Api, Client, Resource,
-    api::{Patch, PatchParams},
-    core::DynamicObject,
-};
+use kube::{Api, Client, Resource, api::Patch, core::DynamicObject};
 use serde_json::{Value, json};
 
 use super::load;
@@ -63,7 +59,7 @@ async fn apply(client: &Client, child: &Child) -> Result<()> {
     } else {
         Api::namespaced_with(client.clone(), &child.key.namespace, &child.resource)
     };
-    api.patch(&child.key.name, &PatchParams::apply(MANAGER).force(), &Patch::Apply(&child.body)).await?;
+    api.patch(&child.key.name, &by_force(MANAGER), &Patch::Apply(&child.body)).await?;
     Ok(())
 }
 
@@ -87,7 +83,7 @@ async fn tell(client: &Client, workspace: &Workspace) -> Result<()> {
         "metadata": {"name": name, "uid": workspace.metadata.uid}, "status": status,
     });
     let api = Api::<Workspace>::all(client.clone());
-    api.patch_status(&name, &PatchParams::apply(MANAGER).force(), &Patch::Apply(&body)).await?;
+    api.patch_status(&name, &by_force(MANAGER), &Patch::Apply(&body)).await?;
     let about: ObjectReference = workspace.object_ref(&());
     let events = Events::new(client.clone(), MANAGER.to_owned(), "floor".to_owned());
     for Note { warning, reason, action, text } in settled.events {
