@@ -37,7 +37,7 @@ const DELETE_LIMIT: Duration = Duration::from_secs(5);
 pub struct Options {
     /// Servers to leave out, like `kwok`.
     pub without: Vec<String>,
-    /// Whether to write an audit log.
+    /// Whether to write an audit log, of everybody but the control plane itself.
     pub audit: bool,
     /// More flags for kube-apiserver.
     pub apiserver_args: Vec<String>,

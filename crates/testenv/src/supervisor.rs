@@ -36,7 +36,7 @@ pub struct Setup {
     /// Servers to leave out: kube-controller-manager, kube-scheduler, kwok (the prefix kube- may be dropped)
     #[arg(long, value_delimiter = ',')]
     pub without: Vec<String>,
-    /// Write an audit log at the level Metadata
+    /// Write an audit log at the level Metadata, of everybody but these servers
     #[arg(long)]
     pub audit: bool,
     /// One more flag for kube-apiserver; can be repeated

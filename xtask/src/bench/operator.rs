@@ -15,6 +15,9 @@ use kube::{Api, Client, api::ListParams};
 use super::audit::{self, Requests};
 use crate::repo;
 
+/// As the chart has it.
+const HEAPS: (&str, &str) = ("MALLOC_ARENA_MAX", "1");
+
 pub struct Operator(Child);
 
 /// What it asked of the API server, and what it took.
@@ -68,8 +71,7 @@ impl Operator {
                 "--log",
                 "warn",
             ])
-            // As the chart has it.
-            .env("MALLOC_ARENA_MAX", "1")
+            .env(HEAPS.0, HEAPS.1)
             .stdin(Stdio::null())
             .spawn()
             .with_context(|| format!("cannot start {}", binary.display()))?;
@@ -135,4 +137,16 @@ async fn get(address: &str, path: &str) -> Result<String> {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;
     Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HEAPS, repo};
+
+    #[test]
+    fn the_operator_is_measured_as_the_chart_starts_it() {
+        let chart = std::fs::read_to_string(repo::root().join("deploy/chart/bivouac/templates/_env.tpl")).unwrap();
+        let (name, value) = HEAPS;
+        assert!(chart.contains(&format!("- name: {name}\n  value: \"{value}\"\n")), "{chart}");
+    }
 }

@@ -149,11 +149,16 @@ fn write_identities(dir: &Path, server: &str, pki: &Pki) -> Result<()> {
     write("kwok.kubeconfig", &pki.client("kwok", Some("system:masters"))?.user())?;
     write("token.kubeconfig", &json!({"token": TOKEN}))?;
     fs::write(dir.join("tokens.csv"), format!("{TOKEN},token-admin,token-admin,\"system:masters\"\n"))?;
+    // The control plane's own requests are most of all, and nobody asks for them.
     let policy = json!({
         "apiVersion": "audit.k8s.io/v1",
         "kind": "Policy",
         "omitStages": ["RequestReceived"],
-        "rules": [{"level": "Metadata"}],
+        "rules": [
+            {"level": "None", "users": ["kwok", "system:apiserver", "system:kube-controller-manager", "system:kube-scheduler"]},
+            {"level": "None", "userGroups": ["system:serviceaccounts:kube-system"]},
+            {"level": "Metadata"},
+        ],
     });
     fs::write(dir.join("audit-policy.yaml"), policy.to_string())?;
     Ok(())

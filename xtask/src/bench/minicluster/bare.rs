@@ -8,14 +8,9 @@ use anyhow::{Context, Result};
 use bivouac_api::flux::MiniCluster;
 use bivouac_core::clock::{Clock, SystemClock};
 use bivouac_miniclusters::{Settings, certificate::Certificate, observe::World, plan::plan};
-use bivouac_runtime::reconcile::{Child, dress};
-use bivouac_testenv::{Options, TestCluster};
+use bivouac_runtime::reconcile::{Child, by_force, dress};
 use futures::{StreamExt, TryStreamExt};
-use kube::{
-    Api, Client, ResourceExt,
-    api::{Patch, PatchParams},
-    core::DynamicObject,
-};
+use kube::{Api, Client, ResourceExt, api::Patch, core::DynamicObject};
 use tokio::sync::oneshot;
 
 use super::load::{self, Shape};
@@ -25,10 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Seconds from the first create until all pods exist.
 pub async fn measure(shape: Shape) -> Result<f64> {
-    let cluster = TestCluster::start(Options { audit: true, ..Options::default() }).await?;
-    cluster.install_crds(&bivouac_api::crds()).await?;
+    let cluster = load::cluster().await?;
     let client = cluster.client();
-    super::operator::wait_until_served::<MiniCluster>(&client).await?;
     load::nodes(&client).await?;
     load::nodes_are_known(&client).await?;
     let started = Instant::now();
@@ -52,6 +45,6 @@ fn children_of(minicluster: &MiniCluster) -> Vec<Child> {
 
 async fn apply(client: &Client, child: &Child) -> Result<()> {
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), &child.key.namespace, &child.resource);
-    api.patch(&child.key.name, &PatchParams::apply("bivouac-floor").force(), &Patch::Apply(&child.body)).await?;
+    api.patch(&child.key.name, &by_force("bivouac-floor"), &Patch::Apply(&child.body)).await?;
     Ok(())
 }

@@ -6,10 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use bivouac_api::flux::MiniCluster;
 use bivouac_runtime::client;
-use bivouac_testenv::TestCluster;
+use bivouac_testenv::{Options, TestCluster};
 use futures::{Stream, StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Node, Pod, Service};
 use kube::{
@@ -20,6 +20,8 @@ use kube::{
 };
 use serde_json::json;
 use tokio::sync::oneshot;
+
+use crate::{bench::operator, repo};
 
 const PATIENCE: Duration = Duration::from_secs(300);
 const CREATORS: usize = 8;
@@ -52,6 +54,17 @@ fn minicluster(number: usize, size: usize) -> Result<MiniCluster> {
             "containers": [{"image": "ubuntu:noble", "command": "sleep 1"}],
         },
     }))?)
+}
+
+/// Fresh servers with what an installation brings along: kinds and policies.
+pub async fn cluster() -> Result<TestCluster> {
+    let cluster = TestCluster::start(Options { audit: true, ..Options::default() }).await?;
+    cluster.install_crds(&bivouac_api::crds()).await?;
+    let policies = repo::root().join("deploy/policies.yaml").display().to_string();
+    let applied = cluster.kubectl(&["apply", "-f", &policies]).await?;
+    ensure!(applied.status.success(), "{}", String::from_utf8_lossy(&applied.stderr));
+    operator::wait_until_served::<MiniCluster>(&cluster.client()).await?;
+    Ok(cluster)
 }
 
 /// Nodes that KWOK plays.

@@ -7,8 +7,6 @@ mod load;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use bivouac_api::flux::MiniCluster;
-use bivouac_testenv::{Options, TestCluster};
 
 use super::{
     Bench, Report, audit,
@@ -17,7 +15,6 @@ use super::{
 use load::Shape;
 use tokio::sync::oneshot;
 
-const ROUNDS: usize = 5;
 const MANY: Shape = Shape { clusters: 100, size: 4 };
 const LARGE: Shape = Shape { clusters: 1, size: 1_000 };
 /// The Go operator's figures for the same load on a machine of two cores, and what its API server could create there.
@@ -35,6 +32,9 @@ pub const BENCH: Bench =
 
 #[derive(Debug, clap::Parser)]
 struct Arguments {
+    /// How often to measure; single rounds differ by a fifth on a machine that others use, too
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
     /// How long to watch the settled operator
     #[arg(long, default_value_t = 120)]
     steady_seconds: u64,
@@ -56,7 +56,7 @@ async fn run(arguments: &[String]) -> Result<Report> {
     let arguments: Arguments = clap::Parser::parse_from(std::iter::once(&"minicluster".to_owned()).chain(arguments));
     let binary = operator::build()?;
     let mut runs = Vec::new();
-    for round in 1..=ROUNDS {
+    for round in 1..=arguments.rounds {
         // The long watch is needed once.
         let steady = if round == 1 { Duration::from_secs(arguments.steady_seconds) } else { Duration::ZERO };
         let mut run = measure(&binary, MANY, steady).await?;
@@ -77,10 +77,8 @@ async fn run(arguments: &[String]) -> Result<Report> {
 }
 
 async fn measure(binary: &std::path::Path, shape: Shape, steady: Duration) -> Result<Run> {
-    let cluster = TestCluster::start(Options { audit: true, ..Options::default() }).await?;
-    cluster.install_crds(&bivouac_api::crds()).await?;
+    let cluster = load::cluster().await?;
     let client = cluster.client();
-    operator::wait_until_served::<MiniCluster>(&client).await?;
     // A large one would be over before all its pods exist: it gets nodes only then, and labels are asked for.
     let is_large = shape.clusters == 1;
     if !is_large {
@@ -134,7 +132,7 @@ fn report(runs: &[Run], large: &Run, steady_seconds: u64) -> Result<Report> {
 
     let mut report = Report::default();
     report.add("objects", MANY.clusters as f64, "", "MiniClusters of size 4, created by 8 requests at a time");
-    report.add("pods_seconds", median.pods_seconds, "s", format!("until all pods exist; median of {ROUNDS}"));
+    report.add("pods_seconds", median.pods_seconds, "s", format!("until all pods exist; median of {}", runs.len()));
     report.add("seconds", median.done_seconds, "s", "until all are finished; KWOK runs a pod for a second");
     report.add(
         "floor_seconds",
