@@ -5,7 +5,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use bivouac_runtime::registry;
-use bivouac_tenancy::policies;
+use bivouac_tenancy::policies::{self, OPERATOR_USER};
 use clap::CommandFactory;
 use k8s_openapi::{
     api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject},
@@ -31,10 +31,15 @@ pub fn policy_objects(options: &PolicyOptions) -> Result<Vec<Value>> {
     let user = format!("system:serviceaccount:{}:{}", options.namespace, options.service_account);
     let mut all = policies::validating();
     if !options.without_mutating {
-        all.extend(policies::mutating());
+        all.extend(mutating_policies());
     }
-    let text = serde_json::to_string(&all)?.replace(policies::OPERATOR_USER, &user);
+    let text = serde_json::to_string(&all)?.replace(OPERATOR_USER, &user);
     Ok(serde_json::from_str(&text)?)
+}
+
+/// Those that a cluster enforces only if it serves their kind.
+pub fn mutating_policies() -> Vec<Value> {
+    [policies::mutating(), bivouac_miniclusters::policies::mutating()].concat()
 }
 
 /// The rights of the chosen controllers in every namespace.

@@ -30,7 +30,7 @@ pub fn files() -> Result<Files> {
     add(CHART, "lease-rules.yaml", plain(&registry::lease_rules())?);
     // With the placeholder for the operator's user: the chart knows the name.
     add(CHART, "policies-validating.yaml", print::yaml(&policies::validating())?);
-    add(CHART, "policies-mutating.yaml", print::yaml(&policies::mutating())?);
+    add(CHART, "policies-mutating.yaml", print::yaml(&print::mutating_policies())?);
     add("deploy", "rbac.yaml", printed("rbac")?);
     add("deploy", "policies.yaml", printed("policies")?);
     Ok(files)

@@ -134,3 +134,22 @@ async fn a_protected_workspace_stays() {
     let (code, answer) = server.send(Method::DELETE, &path, "", &Value::Null).await;
     assert_eq!(code, 200, "{answer}");
 }
+
+#[tokio::test]
+async fn a_lead_broker_is_made_with_its_index() {
+    let server = Server::start().await;
+    server.install().await;
+    let account = json!({ "metadata": { "name": "default" } });
+    server.create("/api/v1/namespaces/default/serviceaccounts", &account).await;
+    for (app, rank, label) in
+        [("flux-operator", "0", json!("0")), ("flux-operator", "1", json!(null)), ("web", "0", json!(null))]
+    {
+        let labels = json!({ "app": app, "batch.kubernetes.io/job-completion-index": rank });
+        let pod = json!({
+            "metadata": { "generateName": "flux-", "labels": labels },
+            "spec": { "containers": [{ "name": "flux", "image": "flux" }] },
+        });
+        let (code, made) = server.send(Method::POST, "/api/v1/namespaces/default/pods", "", &pod).await;
+        assert_eq!((code, &made["metadata"]["labels"]["job-index"]), (201, &label), "{app} {rank}: {made}");
+    }
+}

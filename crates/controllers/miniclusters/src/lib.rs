@@ -4,7 +4,7 @@
 //! The way through: [`cluster`] reads a MiniCluster once and refuses what cannot work, [`script`] writes what runs in
 //! the pods, [`build`] makes the children, [`room`] counts what the nodes can hold, after the [`rivals`], [`gang`] and
 //! [`plan`] decide, [`reasons`] has the words. [`observe`] reads from memory, with [`sight`] beside the children;
-//! [`effects`] are the writes that make no child.
+//! [`effects`] are the writes that make no child, and [`policies`] what the API server does for us.
 
 pub mod build;
 pub mod certificate;
@@ -14,6 +14,7 @@ pub mod faults;
 pub mod gang;
 pub mod observe;
 pub mod plan;
+pub mod policies;
 pub mod reasons;
 pub mod rivals;
 pub mod room;

@@ -281,11 +281,12 @@ fn told_exit_code(world: &World) -> Option<i32> {
     leads.filter_map(|rank| rank.exit_code).find(|code| *code != 0)
 }
 
-/// Pods whose rank is not written on them though somebody selects on it, or is written wrong.
+/// Pods whose rank is not written on them, or is written wrong: the lead always has it, the others where somebody
+/// selects on it. Where our policy is enforced the lead was made with it.
 fn labels(world: &World, settings: &Settings) -> Vec<Effect> {
     let all = settings.label_all_pods || world.is_index_selected;
     let wrong = world.ranks.iter().filter(|rank| {
-        let wanted = all || rank.label.is_some();
+        let wanted = all || rank.index == "0" || rank.label.is_some();
         wanted && rank.label.as_ref() != Some(&rank.index)
     });
     wrong

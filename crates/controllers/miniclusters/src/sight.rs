@@ -18,13 +18,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    build::JOB_INDEX,
+    build::{APP, JOB_INDEX},
     observe::Rank,
     supply::{Machine, Occupant, trim_machine, trim_occupant},
 };
 
 /// Kubernetes' own label for the rank of a pod.
-const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
+pub const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 const JOB_NAME: &str = "job-name";
 
 /// The eyes of the controller. Nodes are watched once a pod runs on one, other people's pods only once a cluster must
@@ -40,7 +40,7 @@ pub struct Sight {
 
 impl Sight {
     pub fn new(runtime: &Runtime) -> Self {
-        let ranks = format!("app=flux-operator,{COMPLETION_INDEX}");
+        let ranks = format!("{}={},{COMPLETION_INDEX}", APP.0, APP.1);
         // Pods that take room: bound to a node and not ended.
         let living = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed";
         Self {

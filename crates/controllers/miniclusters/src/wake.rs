@@ -53,15 +53,17 @@ fn is_index_read(sight: &Sight, settings: &Settings) -> impl Fn() -> bool + Send
     move || all || !services.is_empty() || !policies.is_empty() || !budgets.is_empty()
 }
 
-/// Pods of a Job matter when they come, if their label does, and when the lead ends, for its exit code. The rest is in
-/// the status of the Job.
+/// Pods of a Job matter when they come without a label that they should have, when their label changes, and when the
+/// lead ends, for its exit code. The rest is in the status of the Job.
 fn of_rank(change: &Change<RankPod>, is_index_read: bool) -> Option<Woken> {
     let after = change.after.as_ref()?;
-    let (rank, before) = (after.rank(), change.before.as_ref().and_then(|before| before.rank()));
-    let comes = change.before.is_none() && is_index_read;
-    let label = |rank: &Option<Rank>| rank.as_ref().and_then(|rank| rank.label.clone());
-    let ends = rank.as_ref().map(|rank| rank.exit_code) != before.as_ref().map(|rank| rank.exit_code);
-    let matters = comes || label(&rank) != label(&before) || (ends && after.index() == Some("0"));
+    let (rank, before) = (after.rank()?, change.before.as_ref().and_then(|before| before.rank()));
+    let is_lead = rank.index == "0";
+    let is_bare = |rank: &Rank| rank.label.as_ref().map_or(is_lead || is_index_read, |label| *label != rank.index);
+    let matters = match &before {
+        None => is_bare(&rank) || (is_lead && rank.exit_code.is_some()),
+        Some(before) => rank.label != before.label || (is_lead && rank.exit_code != before.exit_code),
+    };
     matters.then(|| Some(ObjectRef::new(after.job()?).within(&after.namespace()?)))?
 }
 

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{
 use super::volume;
 use crate::{
     cluster::{Cluster, Placed},
-    script::FOLDER,
+    script,
 };
 
 /// Brings Flux along and writes the configuration.
@@ -20,7 +20,7 @@ pub fn init(cluster: &Cluster<'_>) -> Container {
         name: view.name.clone(),
         image: Some(view.image.clone()),
         image_pull_policy: Some(view_pull_policy(cluster)),
-        command: Some(bash("flux-init.sh")),
+        command: Some(bash(script::INIT_FILE)),
         working_dir: some(&view.working_dir),
         resources: view.resources.clone(),
         security_context: view.security_context.clone().or_else(|| same_user(cluster)),
@@ -46,32 +46,37 @@ fn same_user(cluster: &Cluster<'_>) -> Option<SecurityContext> {
     })
 }
 
-/// Runs the broker. It has started when its socket is there; after that nobody asks again.
+/// Runs the broker. It has started when its socket is there, and is ready as long as it is: the script removes the socket
+/// of a broker that has ended.
 pub fn runner(cluster: &Cluster<'_>) -> Container {
     let container = cluster.runner.container;
     let socket = format!("{}/config/run/flux/local", cluster.view.mount_path);
     let ask = ["/bin/bash", "-c", "[ -S \"$0\" ]", &socket].map(str::to_owned).to_vec();
-    let probe = Probe {
-        exec: Some(ExecAction { command: Some(ask) }),
-        period_seconds: Some(1),
-        // Blocks of the user may take long before the broker can start: a day.
-        failure_threshold: Some(86_400),
+    let probe = |period, failures| Probe {
+        exec: Some(ExecAction { command: Some(ask.clone()) }),
+        period_seconds: Some(period),
+        // The work may keep all cores busy.
+        timeout_seconds: Some(5),
+        failure_threshold: Some(failures),
         ..Probe::default()
     };
+    let has_socket = !cluster.flux.disable_socket;
     Container {
         name: cluster.name.clone(),
-        command: Some(bash(&format!("wait-{}.sh", cluster.runner.index))),
-        startup_probe: (!cluster.flux.disable_socket).then_some(probe),
-        volume_mounts: Some(volume::mounts(cluster, container, true)),
+        command: Some(bash(&script::file(&script::runner_key(cluster)))),
+        // Blocks of the user may take long before the broker can start: a day.
+        startup_probe: has_socket.then(|| probe(1, 86_400)),
+        readiness_probe: has_socket.then(|| probe(10, 2)),
+        volume_mounts: Some(volume::mounts_of_runner(cluster)),
         ..plain(container)
     }
 }
 
 pub fn sidecar(cluster: &Cluster<'_>, placed: Placed<'_>) -> Container {
-    let wrapped = !placed.container.no_wrap_entrypoint;
+    let script = script::sidecar_key(placed).map(|key| script::file(&key));
     Container {
-        command: wrapped.then(|| bash(&format!("start-{}.sh", placed.index))),
-        volume_mounts: Some(volume::mounts(cluster, placed.container, false)),
+        command: script.as_deref().map(bash),
+        volume_mounts: Some(volume::mounts_of_sidecar(cluster, placed.container, script.as_deref())),
         ..plain(placed.container)
     }
 }
@@ -147,8 +152,8 @@ fn lifecycle(container: &flux::Container) -> Option<Lifecycle> {
     some.then(|| Lifecycle { post_start, pre_stop, ..Lifecycle::default() })
 }
 
-fn bash(script: &str) -> Vec<String> {
-    vec!["/bin/bash".to_owned(), format!("{FOLDER}/{script}")]
+fn bash(file: &str) -> Vec<String> {
+    vec!["/bin/bash".to_owned(), format!("{}/{file}", script::FOLDER)]
 }
 
 fn shell(line: &str) -> Vec<String> {

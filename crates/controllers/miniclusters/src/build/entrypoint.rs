@@ -9,11 +9,11 @@ use crate::{certificate::Certificate, cluster::Cluster, script};
 /// The scripts of the pods. With the compatibility switch also the certificate.
 pub fn entrypoint(cluster: &Cluster<'_>, certificate: &Certificate) -> ConfigMap {
     let mut data = BTreeMap::from([
-        (format!("wait-{}", cluster.runner.index), script::runner(cluster)),
+        (script::runner_key(cluster), script::runner(cluster)),
         (cluster.view.name.clone(), script::init(cluster)),
     ]);
-    let wrapped = cluster.sidecars.iter().filter(|placed| !placed.container.no_wrap_entrypoint);
-    data.extend(wrapped.map(|placed| (format!("start-{}", placed.index), script::sidecar(cluster, *placed))));
+    let sidecars = cluster.sidecars.iter().copied();
+    data.extend(sidecars.filter_map(|one| Some((script::sidecar_key(one)?, script::sidecar(cluster, one)))));
     if cluster.settings.certificate_in_config_map {
         data.insert("curve.cert".to_owned(), certificate.as_text().to_owned());
     }

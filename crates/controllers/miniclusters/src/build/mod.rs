@@ -13,6 +13,6 @@ mod volume;
 pub use certificate::certificate;
 pub use entrypoint::entrypoint;
 pub use job::{TEMPLATE_ANNOTATION, job};
-pub use pod::{JOB_INDEX, pod_template};
+pub use pod::{APP, JOB_INDEX, pod_template};
 pub use service::{headless_service, sidecar_service, sidecar_service_name};
 pub use services_pod::services_pod;

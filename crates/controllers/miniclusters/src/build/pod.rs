@@ -15,6 +15,8 @@ use k8s_openapi::{
 use super::{container, volume};
 use crate::cluster::Cluster;
 
+/// A label of all pods of all MiniClusters.
+pub const APP: (&str, &str) = ("app", "flux-operator");
 /// The rank of a pod as users' Services select it; `services` for the pod beside them.
 pub const JOB_INDEX: &str = "job-index";
 
@@ -36,7 +38,7 @@ pub fn pod_template(cluster: &Cluster<'_>) -> PodTemplateSpec {
 /// Labels of all pods of the cluster. Ours win over the user's: Services and autoscalers lean on them.
 pub fn labels(cluster: &Cluster<'_>) -> BTreeMap<String, String> {
     let mut labels = cluster.pod.labels.clone();
-    let ours = [("app", "flux-operator"), ("app.kubernetes.io/name", &cluster.name), ("namespace", &cluster.namespace)];
+    let ours = [APP, ("app.kubernetes.io/name", &cluster.name), ("namespace", &cluster.namespace)];
     labels.extend(ours.map(|(key, value)| (key.to_owned(), value.to_owned())));
     labels
 }

@@ -15,9 +15,8 @@ use k8s_openapi::{
 
 use crate::{cluster::Cluster, script};
 
+/// The scripts, with the certificate beside them. Who may not see the certificate mounts a script alone.
 const SCRIPTS: &str = "flux-operator";
-/// The runner's own script with the certificate beside it.
-const RUNNER: &str = "flux-operator-runner";
 const HOME: &str = "flux-operator-home";
 /// The image with Flux, mounted as it is.
 const IMAGE: &str = "flux-operator-view";
@@ -30,7 +29,7 @@ pub fn of_pod(cluster: &Cluster<'_>) -> Vec<Volume> {
         empty_dir: Some(EmptyDirVolumeSource::default()),
         ..Volume::default()
     };
-    let mut volumes = vec![empty(&cluster.view.name), empty(HOME), scripts(cluster), runner(cluster)];
+    let mut volumes = vec![empty(&cluster.view.name), empty(HOME), scripts(cluster)];
     volumes.extend(cluster.is_view_mounted.then(|| Volume {
         name: IMAGE.to_owned(),
         image: Some(ImageVolumeSource {
@@ -43,35 +42,23 @@ pub fn of_pod(cluster: &Cluster<'_>) -> Vec<Volume> {
     volumes
 }
 
-/// The scripts of the init container and of those beside the runner. Every field of a pod is paid for with each of its
-/// writes, so nothing is said twice.
+/// Every field of a pod is paid for with each of its writes, so there is one volume for all containers, and nothing is
+/// said twice.
 fn scripts(cluster: &Cluster<'_>) -> Volume {
-    let wrapped = cluster.sidecars.iter().filter(|placed| !placed.container.no_wrap_entrypoint);
-    let wrapped = wrapped.map(|placed| item(format!("start-{}", placed.index), format!("start-{}.sh", placed.index)));
-    let items = std::iter::once(item(cluster.view.name.clone(), "flux-init.sh".to_owned())).chain(wrapped);
-    let source = ConfigMapVolumeSource {
-        name: cluster.config_map_name(),
-        items: Some(items.collect()),
-        default_mode: Some(EXECUTABLE),
-        ..ConfigMapVolumeSource::default()
-    };
-    Volume { name: SCRIPTS.to_owned(), config_map: Some(source), ..Volume::default() }
-}
-
-fn runner(cluster: &Cluster<'_>) -> Volume {
-    let index = cluster.runner.index;
-    let script = ConfigMapProjection {
-        name: cluster.config_map_name(),
-        items: Some(vec![item(format!("wait-{index}"), format!("wait-{index}.sh"))]),
-        ..ConfigMapProjection::default()
-    };
-    let script = VolumeProjection { config_map: Some(script), ..VolumeProjection::default() };
+    let script = |key: String| item(script::file(&key), key);
+    let init = item(script::INIT_FILE.to_owned(), cluster.view.name.clone());
+    let sidecars = cluster.sidecars.iter().filter_map(|placed| script::sidecar_key(*placed));
+    let others = std::iter::once(script::runner_key(cluster)).chain(sidecars).map(script);
+    let items = std::iter::once(init).chain(others).collect();
+    let scripts =
+        ConfigMapProjection { name: cluster.config_map_name(), items: Some(items), ..ConfigMapProjection::default() };
+    let scripts = VolumeProjection { config_map: Some(scripts), ..VolumeProjection::default() };
     let source =
-        ProjectedVolumeSource { sources: Some(vec![script, certificate(cluster)]), default_mode: Some(EXECUTABLE) };
-    Volume { name: RUNNER.to_owned(), projected: Some(source), ..Volume::default() }
+        ProjectedVolumeSource { sources: Some(vec![scripts, certificate(cluster)]), default_mode: Some(EXECUTABLE) };
+    Volume { name: SCRIPTS.to_owned(), projected: Some(source), ..Volume::default() }
 }
 
-fn item(key: String, path: String) -> KeyToPath {
+fn item(path: String, key: String) -> KeyToPath {
     KeyToPath { key, path, mode: None }
 }
 
@@ -96,32 +83,36 @@ fn certificate(cluster: &Cluster<'_>) -> VolumeProjection {
 
 /// What the init container mounts.
 pub fn mounts_of_init(cluster: &Cluster<'_>) -> Vec<VolumeMount> {
-    vec![
-        mount(&cluster.view.name, &cluster.view.mount_path),
-        mount(HOME, "/home/flux-operator"),
-        VolumeMount { read_only: Some(true), ..mount(SCRIPTS, script::FOLDER) },
-    ]
+    vec![mount(&cluster.view.name, &cluster.view.mount_path), script_alone(script::INIT_FILE)]
 }
 
-/// What a container of the pods mounts. The programs of the view lie in the shared volume, or in the image, and appear
-/// at the place that they were built for: no second copy.
-pub fn mounts(cluster: &Cluster<'_>, container: &Container, is_runner: bool) -> Vec<VolumeMount> {
+pub fn mounts_of_runner(cluster: &Cluster<'_>) -> Vec<VolumeMount> {
+    let scripts = VolumeMount { read_only: Some(true), ..mount(SCRIPTS, script::FOLDER) };
+    [mounts(cluster), vec![scripts], own_mounts(cluster.runner.container)].concat()
+}
+
+pub fn mounts_of_sidecar(cluster: &Cluster<'_>, container: &Container, script: Option<&str>) -> Vec<VolumeMount> {
+    let script = script.map(script_alone).into_iter().collect();
+    [mounts(cluster), script, own_mounts(container)].concat()
+}
+
+fn script_alone(file: &str) -> VolumeMount {
+    let path = format!("{}/{file}", script::FOLDER);
+    VolumeMount { sub_path: Some(file.to_owned()), read_only: Some(true), ..mount(SCRIPTS, &path) }
+}
+
+/// What all containers beside the init mount. The programs of the view lie in the shared volume, or in the image, and
+/// appear at the place that they were built for: no second copy.
+fn mounts(cluster: &Cluster<'_>) -> Vec<VolumeMount> {
     let view = &cluster.view.name;
-    let folder = if is_runner { RUNNER } else { SCRIPTS };
     let part =
         |volume: &str, part: &str, path: &str| VolumeMount { sub_path: Some(part.to_owned()), ..mount(volume, path) };
-    let programs = if cluster.is_view_mounted {
+    let mut mounts = if cluster.is_view_mounted {
         vec![part(IMAGE, "opt/software", "/opt/software"), part(IMAGE, "opt/views", "/opt/views")]
     } else {
         vec![part(view, "software", "/opt/software")]
     };
-    let mut mounts = programs;
-    mounts.extend([
-        mount(HOME, "/home/flux-operator"),
-        mount(view, &cluster.view.mount_path),
-        VolumeMount { read_only: Some(true), ..mount(folder, script::FOLDER) },
-    ]);
-    mounts.extend(own_mounts(container));
+    mounts.extend([mount(HOME, "/home/flux-operator"), mount(view, &cluster.view.mount_path)]);
     mounts
 }
 

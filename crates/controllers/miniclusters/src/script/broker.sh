@@ -36,6 +36,10 @@ if [ -n "$op_lead" ] && [ -n "$op_archive" ]; then
 fi
 if [ -n "$op_quiet" ]; then eval "$op_pre" >/dev/null 2>&1; else eval "$op_pre"; fi
 
+# A socket means that the broker is there. One that was killed left it behind, perhaps in an earlier container.
+op_unplug() { rm -f "$configroot/run/flux/local" 2>/dev/null || true; }
+op_unplug
+
 op_code=0
 if [ -n "$op_lead" ]; then
     if [ "$op_mode" = batch ] && [ -n "$command" ]; then
@@ -84,6 +88,7 @@ else
     while [ -z "$op_stopping" ]; do
         op_code=0
         op_serve flux start -o --config "$cfg" "${argv[@]}" || op_code=$?
+        op_unplug
         if [ "$op_code" -eq 0 ] || [ -n "$op_complete" ]; then break; fi
         if [ -n "$op_stopping" ]; then break; fi
         op_say "$op_host: the broker ended with code $op_code and is started again in about $op_pause s"
@@ -93,6 +98,7 @@ else
     # What came of the work is the lead's to say.
     op_code=0
 fi
+op_unplug
 
 eval "$op_post"
 touch "$viewbase/flux-operator-complete.txt" || true

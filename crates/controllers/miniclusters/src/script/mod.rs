@@ -39,6 +39,23 @@ pub const BODIES: [(&str, &str); 6] = [
 
 /// Where the scripts and the certificate are mounted.
 pub const FOLDER: &str = "/flux_operator";
+/// The file that the init container runs.
+pub const INIT_FILE: &str = "flux-init.sh";
+
+/// The runner's script in the ConfigMap.
+pub fn runner_key(cluster: &Cluster<'_>) -> String {
+    format!("wait-{}", cluster.runner.index)
+}
+
+/// The script of a container beside the runner; one that keeps its own entry point has none.
+pub fn sidecar_key(placed: Placed<'_>) -> Option<String> {
+    (!placed.container.no_wrap_entrypoint).then(|| format!("start-{}", placed.index))
+}
+
+/// The file that a script of the ConfigMap becomes.
+pub fn file(key: &str) -> String {
+    format!("{key}.sh")
+}
 
 /// Prepares the shared directory of one pod.
 pub fn init(cluster: &Cluster<'_>) -> String {

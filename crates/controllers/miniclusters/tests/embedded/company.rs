@@ -42,7 +42,7 @@ fn ranks_are_labelled_where_somebody_selects_on_it() {
         let stage = Stage::new(3, Settings::default()).await;
         stage.make("flux", THREE, "10h").await;
         stage.pass(60).await;
-        assert_eq!(labelled(&stage).await, [""; 0]);
+        assert_eq!(labelled(&stage).await, ["0"]);
         stage.apply_in(&service("workers", json!({"job-name": "flux", "job-index": "1"}))).await;
         stage.pass(60).await;
         assert_eq!(labelled(&stage).await, ["0", "1", "2"]);

@@ -169,8 +169,12 @@ fn a_broker_that_falls_comes_back() {
     let command = format!("{} && {}", waiting_for("flux-sample-1 down"), waiting_for("flux-sample-1 up"));
     let crew = Crew::started(2, &format!("bash -c {}", quote(&command)));
     until(|| crew.ranks[0].says("err", "2 of 2 ranks are there"));
+    let socket = crew.ranks[1].pod.folder.path().join("mnt/config/run/flux/local");
+    assert!(socket.exists());
     crew.ranks[1].kill_broker();
     until(|| crew.ranks[1].says("out", "the broker ended with code 137 and is started again"));
+    assert!(!socket.exists(), "a broker that is not there is not ready");
+    until(|| socket.exists());
     assert_eq!(crew.end(), [Some(0), Some(0)]);
 }
 

@@ -2,6 +2,7 @@
 //! The children of each fixture, word for word. `INSTA_UPDATE=always cargo test` writes the goldens anew.
 
 use bivouac_miniclusters::{Cluster, Settings, build, certificate::Certificate, script::BODIES};
+use k8s_openapi::api::core::v1::Container;
 use serde_json::{Value, json};
 
 use crate::fixtures::{minicluster, with};
@@ -155,8 +156,23 @@ fn defect_4_the_key_is_in_a_secret_unless_the_switch_says_else() {
         assert_eq!(text.contains("secret-key"), open);
         let job = json!(build::job(&cluster, false)).to_string();
         assert_eq!(job.contains("\"flux-sample-curve\""), !open);
-        assert_eq!(job.matches("\"curve.cert\"").count(), 2, "key and path, in the volume of the runner only");
+        assert_eq!(job.matches("\"curve.cert\"").count(), 2, "key and path, in one volume");
     }
+}
+
+#[test]
+fn defect_4_only_the_runner_sees_the_key() {
+    with("containers: [{runFlux: true}, {name: wrapped}, {name: plain, noWrapEntrypoint: true}]", |cluster| {
+        let pod = build::pod_template(cluster).spec.unwrap();
+        let all = pod.init_containers.iter().flatten().chain(&pod.containers);
+        let parts = |container: &Container| -> Vec<Option<String>> {
+            let mounts = container.volume_mounts.iter().flatten();
+            mounts.filter(|mount| mount.name == "flux-operator").map(|mount| mount.sub_path.clone()).collect()
+        };
+        let parts: Vec<_> = all.map(parts).collect();
+        let alone = |file: &str| vec![Some(file.to_owned())];
+        assert_eq!(parts, [alone("flux-init.sh"), vec![None], alone("start-1.sh"), vec![]]);
+    });
 }
 
 #[test]

@@ -284,7 +284,7 @@ fn defect_5_ranks_are_labelled_where_it_matters() {
         plan.effects.iter().map(index).collect::<Vec<_>>().join(" ")
     };
     let fresh = || vec![rank("0", None), rank("1", None), rank("2", None)];
-    assert_eq!(labelled(fresh(), false, false), "");
+    assert_eq!(labelled(fresh(), false, false), "0");
     assert_eq!(labelled(fresh(), true, false), "0 1 2");
     assert_eq!(labelled(fresh(), false, true), "0 1 2");
     assert_eq!(labelled(vec![rank("0", Some("0")), rank("1", Some("7"))], false, false), "1", "never a wrong one");

@@ -89,7 +89,7 @@ fn pods_of<'a>(pods: &'a [Pod], name: &str) -> Vec<&'a Pod> {
 }
 
 /// How often the operator wrote what, as `patch jobs first`.
-fn writes(stage: &Stage) -> BTreeMap<String, usize> {
+pub fn writes(stage: &Stage) -> BTreeMap<String, usize> {
     let log = std::fs::read_to_string(stage.cluster.audit_log().unwrap()).unwrap();
     let mut writes = BTreeMap::new();
     for line in log.lines() {

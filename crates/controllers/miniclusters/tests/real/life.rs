@@ -16,12 +16,14 @@ use k8s_openapi::api::{
 use kube::{
     Api, Client, ResourceExt,
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
-    core::NamespaceResourceScope,
+    core::{ApiResource, DynamicObject, GroupVersionKind, NamespaceResourceScope},
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::kueue::writes;
 
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// How the operator calls itself in the audit log.
@@ -140,16 +142,58 @@ async fn it_runs_to_its_end_and_leaves_nothing() {
     let status = done[0].status.clone().unwrap();
     assert_eq!((status.size, status.exit_code), (4, Some(0)));
     assert!(status.start_time.is_some() && status.completion_time.is_some());
-    for pod in pods {
-        let label = pod.labels().get("job-index");
-        assert!(label.is_none() || label == pod.annotations().get(COMPLETION_INDEX), "{pod:#?}");
-    }
+    assert_eq!(pods.len(), 4);
+    stage.until::<Pod>("the label of the lead", |pods| labels(pods) == ["0"]).await;
     stage.all::<MiniCluster>().delete("short", &DeleteParams::default()).await.unwrap();
     let until = Instant::now() + PATIENCE;
     while !stage.things().await.is_empty() {
         assert!(Instant::now() < until, "left over: {:?}", stage.things().await);
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
+}
+
+/// The ranks that carry `job-index`. It is never a wrong one.
+fn labels(pods: &[Pod]) -> Vec<&str> {
+    let labelled = pods.iter().filter_map(|pod| Some((pod, pod.labels().get("job-index")?)));
+    let right = labelled.map(|(pod, label)| {
+        assert_eq!(Some(label), pod.annotations().get(COMPLETION_INDEX), "{pod:#?}");
+        label.as_str()
+    });
+    right.collect()
+}
+
+/// The policy works once a lead that nobody keeps is made with its label.
+async fn install_policies(stage: &Stage) {
+    for object in bivouac_miniclusters::policies::mutating() {
+        let object: DynamicObject = typed(object);
+        let kind = GroupVersionKind::try_from(object.types.as_ref().unwrap()).unwrap();
+        let api = Api::<DynamicObject>::all_with(stage.cluster.client(), &ApiResource::from_gvk(&kind));
+        api.create(&PostParams::default(), &object).await.unwrap();
+    }
+    let lead: Pod = typed(json!({
+        "metadata": {"name": "probe", "labels": {"app": "flux-operator", COMPLETION_INDEX: "0"}},
+        "spec": {"containers": [{"name": "app", "image": "app"}]},
+    }));
+    let only_try = PostParams { dry_run: true, ..PostParams::default() };
+    let until = Instant::now() + PATIENCE;
+    while !stage.all::<Pod>().create(&only_try, &lead).await.unwrap().labels().contains_key("job-index") {
+        assert!(Instant::now() < until, "the policy never works");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_lead_is_made_with_its_index_and_no_pod_is_written() {
+    let stage = Stage::with(Options { audit: true, ..Options::default() }).await;
+    install_policies(&stage).await;
+    stage.node("kwok-1").await;
+    stage.make("short", json!({"size": 4, "containers": [{"image": "app", "command": "sleep 1"}]})).await;
+    stage.until::<MiniCluster>("the end", |all| all.iter().all(|one| says(one, "JobFinished"))).await;
+    let pods = stage.all::<Pod>().list(&ListParams::default()).await.unwrap().items;
+    assert_eq!(labels(&pods), ["0"]);
+    let writes = writes(&stage);
+    assert!(writes.contains_key("patch jobs short"), "{writes:?}");
+    assert!(!writes.keys().any(|write| write.starts_with("patch pods")), "{writes:?}");
 }
 
 /// An autoscaler needs no metric to keep a size within its bounds.
