@@ -52,7 +52,7 @@ impl Record {
     /// Before the real server sees that an object is gone, it may try a patch on the copy that its cache still has. What
     /// it warned of then stays in the answer, so that answer depends on how quick the cache was.
     fn forget_tries(&mut self) {
-        if self.status == 404 {
+        if self.status == 404 && request::is_patch(&self.request) {
             self.warnings.clear();
         }
     }
@@ -284,10 +284,12 @@ mod tests {
     use serde_json::Value;
 
     #[test]
-    fn only_what_is_gone_loses_its_warnings() {
-        for (status, warnings) in [(200, 1), (404, 0), (409, 1), (422, 1)] {
+    fn only_a_patch_of_what_is_gone_loses_its_warnings() {
+        let patches = ["APPLY", "MERGE", "STRATEGIC", "JSONPATCH", "PATCH"].map(|verb| (verb, 404, 0));
+        let others = [("MERGE", 200, 1), ("MERGE", 409, 1), ("MERGE", 422, 1), ("PUT", 404, 1), ("DELETE", 404, 1)];
+        for (verb, status, warnings) in patches.into_iter().chain(others) {
             let mut record = Record {
-                request: "MERGE {tents}/a".to_owned(),
+                request: format!("{verb} {{tents}}/a"),
                 status,
                 content_type: String::new(),
                 warnings: vec!["299 - \"unknown field\"".to_owned()],
@@ -295,7 +297,7 @@ mod tests {
                 surprise: None,
             };
             record.forget_tries();
-            assert_eq!(record.warnings.len(), warnings, "{status}");
+            assert_eq!(record.warnings.len(), warnings, "{verb} {status}");
         }
     }
 }

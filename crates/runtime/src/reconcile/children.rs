@@ -220,8 +220,12 @@ fn is_same(change: &Change<DynamicObject>) -> bool {
 }
 
 fn owners_of<K: Kind>(change: Change<DynamicObject>) -> impl Stream<Item = Heard<ObjectRef<K>>> {
-    let change = if is_same(&change) { Change { before: None, after: None } } else { change };
     let heard = if change.after.is_none() { Heard::Now } else { Heard::Soon };
+    let owners = if is_same(&change) { Vec::new() } else { owners_in(&change) };
+    futures::stream::iter(owners.into_iter().map(heard))
+}
+
+fn owners_in<K: Kind>(change: &Change<DynamicObject>) -> Vec<ObjectRef<K>> {
     let references = [&change.before, &change.after].into_iter().flatten().flat_map(|object| {
         // A cluster-scoped owner has no namespace, whatever its child has.
         let namespace = object.namespace().filter(|_| !K::is_cluster_scoped());
@@ -232,7 +236,7 @@ fn owners_of<K: Kind>(change: Change<DynamicObject>) -> impl Stream<Item = Heard
     });
     let mut owners: Vec<ObjectRef<K>> = references.collect();
     owners.dedup();
-    futures::stream::iter(owners.into_iter().map(heard))
+    owners
 }
 
 // === impl Shelf ===

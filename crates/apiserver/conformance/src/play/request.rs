@@ -71,6 +71,12 @@ fn patch(method: &str) -> Option<(&str, &str)> {
     Some(("PATCH", kind))
 }
 
+/// Whether a step's request is a patch, under whatever name.
+pub fn is_patch(request: &str) -> bool {
+    let method = request.split(' ').next().unwrap_or_default();
+    method == "PATCH" || patch(method).is_some()
+}
+
 fn content_type(name: &str) -> &str {
     match name {
         "json" => "application/json",
