@@ -36,11 +36,12 @@ pub async fn to_the_end(place: &Place, name: &str, show: bool) -> Result<i32> {
     let mut told = None;
     loop {
         let fresh = |sight: &Sight<'_>| sight.begun().filter(|uid| show && Some(uid) != shown.as_ref());
-        let news = sight.until(|sight| sight.over().is_some() || fresh(sight).is_some());
+        let is_news = |sight: &Sight<'_>| sight.over().is_some() || fresh(sight).is_some();
         match told {
-            None => news.await?,
+            None => sight.until(is_news).await?,
             // The lead decides for all, unless another one takes its place. The controller's word is better, if it comes.
-            Some(code) => match tokio::time::timeout(VERDICT, news).await {
+            // What it says of the start until then is old.
+            Some(code) => match tokio::time::timeout(VERDICT, sight.look_until(is_news)).await {
                 Ok(news) => news?,
                 Err(_) if sight.lead.as_ref().and_then(ResourceExt::uid) == shown => return Ok(code),
                 Err(_) => told = None,
@@ -110,6 +111,14 @@ impl<'a> Sight<'a> {
     async fn until(&mut self, is_so: impl Fn(&Self) -> bool) -> Result<()> {
         while !is_so(self) {
             self.tell();
+            self.look().await?;
+        }
+        Ok(())
+    }
+
+    /// Looks until it is so.
+    async fn look_until(&mut self, is_so: impl Fn(&Self) -> bool) -> Result<()> {
+        while !is_so(self) {
             self.look().await?;
         }
         Ok(())

@@ -84,13 +84,13 @@ fn containers(minicluster: &MiniCluster, faults: &mut Vec<String>) {
         if Some(index) == runner {
             running(container, faults);
         } else {
-            named(container, &mut seen, faults);
+            named(&format!("containers[{index}]"), container, &mut seen, faults);
         }
         ports(container, faults);
     }
     let mut seen = BTreeSet::new();
-    for container in &spec.services {
-        named(container, &mut seen, faults);
+    for (index, container) in spec.services.iter().enumerate() {
+        named(&format!("services[{index}]"), container, &mut seen, faults);
         ports(container, faults);
         let commands = container.commands.clone().unwrap_or_default();
         if [commands.pre, commands.broker_pre, commands.worker_pre].iter().any(|text| !text.is_empty()) {
@@ -120,10 +120,10 @@ fn running(container: &Container, faults: &mut Vec<String>) {
     }
 }
 
-fn named(container: &Container, seen: &mut BTreeSet<String>, faults: &mut Vec<String>) {
+fn named(place: &str, container: &Container, seen: &mut BTreeSet<String>, faults: &mut Vec<String>) {
     let name = &container.name;
     if name.is_empty() {
-        faults.push("a container that does not run Flux must have a name".to_owned());
+        faults.push(format!("{place} does not run Flux and must have a name"));
     } else if !is_service_name(name) {
         faults.push(format!("{name} is no name for a container: it also names its Service"));
     } else if !seen.insert(name.clone()) {
