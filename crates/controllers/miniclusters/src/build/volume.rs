@@ -17,19 +17,18 @@ use crate::{cluster::Cluster, script};
 
 /// The scripts, with the certificate beside them. Who may not see the certificate mounts a script alone.
 const SCRIPTS: &str = "flux-operator";
-const HOME: &str = "flux-operator-home";
 /// The image with Flux, mounted as it is.
 const IMAGE: &str = "flux-operator-view";
 const EXECUTABLE: i32 = 0o777;
 
 /// Volumes that every pod has, and those of its containers.
 pub fn of_pod(cluster: &Cluster<'_>) -> Vec<Volume> {
-    let empty = |name: &str| Volume {
-        name: name.to_owned(),
+    let view = Volume {
+        name: cluster.view.name.clone(),
         empty_dir: Some(EmptyDirVolumeSource::default()),
         ..Volume::default()
     };
-    let mut volumes = vec![empty(&cluster.view.name), empty(HOME), scripts(cluster)];
+    let mut volumes = vec![view, scripts(cluster)];
     volumes.extend(cluster.is_view_mounted.then(|| Volume {
         name: IMAGE.to_owned(),
         image: Some(ImageVolumeSource {
@@ -102,7 +101,7 @@ fn script_alone(file: &str) -> VolumeMount {
 }
 
 /// What all containers beside the init mount. The programs of the view lie in the shared volume, or in the image, and
-/// appear at the place that they were built for: no second copy.
+/// appear at the place that they were built for: no second copy. The home directory is a part of the shared volume, too.
 fn mounts(cluster: &Cluster<'_>) -> Vec<VolumeMount> {
     let view = &cluster.view.name;
     let part =
@@ -112,7 +111,7 @@ fn mounts(cluster: &Cluster<'_>) -> Vec<VolumeMount> {
     } else {
         vec![part(view, "software", "/opt/software")]
     };
-    mounts.extend([mount(HOME, "/home/flux-operator"), mount(view, &cluster.view.mount_path)]);
+    mounts.extend([part(view, "home", "/home/flux-operator"), mount(view, &cluster.view.mount_path)]);
     mounts
 }
 
