@@ -43,6 +43,9 @@ pub struct Options {
     pub apiserver_args: Vec<String>,
     /// Whether Kueue runs, too, with its webhooks. Its first build takes three minutes more.
     pub kueue: bool,
+    /// Whether all controllers of the controller-manager share one account that may do everything, instead of having
+    /// an account and rights each: so the originals were measured.
+    pub one_account: bool,
 }
 
 /// A running control plane and an administrator's client for it.

@@ -45,6 +45,9 @@ pub struct Setup {
     /// Run Kueue, too
     #[arg(long)]
     pub kueue: bool,
+    /// Let all controllers of kube-controller-manager share one account that may do everything
+    #[arg(long)]
+    pub one_account: bool,
     /// Ignore standard input and stop when nobody has held a lock on `users` in this directory for a minute
     #[arg(long)]
     pub shared: Option<PathBuf>,

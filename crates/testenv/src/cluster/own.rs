@@ -49,6 +49,9 @@ impl Own {
         if options.kueue {
             command.arg("--kueue");
         }
+        if options.one_account {
+            command.arg("--one-account");
+        }
         command.args(options.apiserver_args.iter().map(|arg| format!("--apiserver-arg={arg}")));
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("starting the supervisor")?;

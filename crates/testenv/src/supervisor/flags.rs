@@ -89,7 +89,7 @@ impl Flags<'_> {
         match component {
             Component::Etcd => Ok(self.etcd()),
             Component::KubeApiserver => Ok(self.apiserver(setup)),
-            Component::KubeControllerManager => Ok(self.controller_manager()),
+            Component::KubeControllerManager => Ok(self.controller_manager(setup)),
             Component::KubeScheduler => Ok(self.controllers("scheduler", self.ports.scheduler)),
             Component::Kwok => self.kwok(),
             Component::Kueue => Ok(self.kueue()),
@@ -156,11 +156,11 @@ impl Flags<'_> {
         ]
     }
 
-    fn controller_manager(&self) -> Vec<String> {
+    fn controller_manager(&self, setup: &Setup) -> Vec<String> {
         let mut flags = self.controllers("controller-manager", self.ports.controller_manager);
         flags.extend([
             // Each controller has its own account and rights, as in a real cluster.
-            "--use-service-account-credentials=true".into(),
+            format!("--use-service-account-credentials={}", !setup.one_account),
             format!("--service-account-private-key-file={}", self.pki("accounts.key")),
             format!("--root-ca-file={}", self.pki("ca.crt")),
             format!("--cluster-signing-cert-file={}", self.pki("ca.crt")),

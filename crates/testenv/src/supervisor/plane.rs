@@ -54,7 +54,7 @@ impl Plane {
         let ports = Ports::pick()?;
         let pki = Pki::create(&dir.join("pki"))?;
         let server = format!("https://127.0.0.1:{}", ports.of(Component::KubeApiserver));
-        write_identities(&dir, &server, &pki)?;
+        write_identities(&dir, &server, &pki, setup)?;
         let flags = Flags { dir: &dir, ports, pki: &pki, paths: &paths };
         let mut servers = Vec::new();
         for part in parts.iter().copied() {
@@ -140,10 +140,12 @@ fn known(name: &str) -> Result<Component> {
     found.with_context(|| format!("{name:?} is no server; there are: {}", ORDER.map(Component::name).join(", ")))
 }
 
-fn write_identities(dir: &Path, server: &str, pki: &Pki) -> Result<()> {
+fn write_identities(dir: &Path, server: &str, pki: &Pki, setup: &Setup) -> Result<()> {
     let write = |file: &str, user: &Value| write_kubeconfig(&dir.join(file), server, &pki.path("ca.crt"), user);
     write("admin.kubeconfig", &pki.client("admin", Some("system:masters"))?.user())?;
-    write("controller-manager.kubeconfig", &pki.client("system:kube-controller-manager", None)?.user())?;
+    // Without accounts of their own its controllers do everything under this name.
+    let group = setup.one_account.then_some("system:masters");
+    write("controller-manager.kubeconfig", &pki.client("system:kube-controller-manager", group)?.user())?;
     write("scheduler.kubeconfig", &pki.client("system:kube-scheduler", None)?.user())?;
     write("kueue.kubeconfig", &pki.client("kueue", Some("system:masters"))?.user())?;
     write("kwok.kubeconfig", &pki.client("kwok", Some("system:masters"))?.user())?;

@@ -2,7 +2,7 @@
 //! What no operator can beat: the same MiniClusters and the same children from a client that only writes, and the pods
 //! that Kubernetes makes of the Jobs.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use bivouac_api::flux::MiniCluster;
@@ -13,28 +13,36 @@ use futures::{StreamExt, TryStreamExt};
 use kube::{Api, Client, ResourceExt, api::Patch, core::DynamicObject};
 use tokio::sync::oneshot;
 
-use super::load::{self, Shape};
+use super::load::{self, Load, Shape};
 
 const IN_FLIGHT: usize = 32;
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Seconds from the first create until all pods exist.
-pub async fn measure(shape: Shape) -> Result<f64> {
+/// Seconds from the first MiniCluster until all pods exist.
+pub async fn measure(shape: Shape, load: Load) -> Result<f64> {
     let cluster = load::cluster().await?;
     let client = cluster.client();
     load::nodes(&client).await?;
     load::nodes_are_known(&client).await?;
-    let started = Instant::now();
     let (tell, all_exist) = oneshot::channel();
-    let watch = tokio::spawn(load::pods(client.clone(), shape, started, tell));
-    let made = load::create(&client, shape).await?;
-    let children: Vec<Child> = made.iter().flat_map(children_of).collect();
-    let writes = children.iter().map(|child| apply(&client, child));
-    futures::stream::iter(writes).buffer_unordered(IN_FLIGHT).try_collect::<()>().await?;
-    let seconds = tokio::time::timeout(PATIENCE, all_exist).await;
+    let watch = tokio::spawn(load::pods(client.clone(), shape, tell));
+    let first = tokio::spawn(load::first_seen(client.clone()));
+    futures::try_join!(load.bring(&cluster, shape), make_children(&client, shape))?;
+    let started = first.await??;
+    let all_exist = tokio::time::timeout(PATIENCE, all_exist).await;
     // Nobody tells that these are finished.
     watch.abort();
-    Ok(seconds.context("the pods do not come")??)
+    Ok((all_exist.context("the pods do not come")?? - started).as_secs_f64())
+}
+
+/// Of each as soon as it is seen.
+async fn make_children(client: &Client, shape: Shape) -> Result<()> {
+    let children = load::miniclusters(client).take(shape.clusters).map_ok(|one| {
+        let writes: Vec<_> = children_of(&one).into_iter().map(|child| Ok(apply(client.clone(), child))).collect();
+        futures::stream::iter(writes)
+    });
+    let writes = children.map_err(anyhow::Error::from).try_flatten();
+    writes.try_buffer_unordered(IN_FLIGHT).try_collect().await
 }
 
 fn children_of(minicluster: &MiniCluster) -> Vec<Child> {
@@ -43,8 +51,8 @@ fn children_of(minicluster: &MiniCluster) -> Vec<Child> {
     plan.children().map(|child| dress(child.clone(), minicluster)).collect()
 }
 
-async fn apply(client: &Client, child: &Child) -> Result<()> {
-    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), &child.key.namespace, &child.resource);
+async fn apply(client: Client, child: Child) -> Result<()> {
+    let api: Api<DynamicObject> = Api::namespaced_with(client, &child.key.namespace, &child.resource);
     api.patch(&child.key.name, &by_force("bivouac-floor"), &Patch::Apply(&child.body)).await?;
     Ok(())
 }

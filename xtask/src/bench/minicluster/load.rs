@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use bivouac_api::flux::MiniCluster;
 use bivouac_runtime::client;
 use bivouac_testenv::{Options, TestCluster};
@@ -56,9 +56,9 @@ fn minicluster(number: usize, size: usize) -> Result<MiniCluster> {
     }))?)
 }
 
-/// Fresh servers with what an installation brings along: kinds and policies.
+/// Fresh servers, with the flags that the original had, and with what an installation brings along: kinds and policies.
 pub async fn cluster() -> Result<TestCluster> {
-    let cluster = TestCluster::start(Options { audit: true, ..Options::default() }).await?;
+    let cluster = TestCluster::start(Options { audit: true, one_account: true, ..Options::default() }).await?;
     cluster.install_crds(&bivouac_api::crds()).await?;
     let policies = repo::root().join("deploy/policies.yaml").display().to_string();
     let applied = cluster.kubectl(&["apply", "-f", &policies]).await?;
@@ -118,13 +118,54 @@ pub async fn floor(cluster: &TestCluster, round: &str) -> Result<f64> {
     Ok(FLOOR as f64 / started.elapsed().as_secs_f64())
 }
 
-pub async fn create(client: &Client, shape: Shape) -> Result<Vec<MiniCluster>> {
+/// How the MiniClusters come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Load {
+    /// One `kubectl apply` of one file, one after the other, as the original got them
+    Apply,
+    /// Eight requests at a time: all are there before the first pods run
+    Burst,
+}
+
+impl Load {
+    pub async fn bring(self, cluster: &TestCluster, shape: Shape) -> Result<()> {
+        let all = (0..shape.clusters).map(|number| minicluster(number, shape.size)).collect::<Result<Vec<_>>>()?;
+        match self {
+            Self::Apply => apply(cluster, &all).await,
+            Self::Burst => burst(&cluster.client(), &all).await,
+        }
+    }
+}
+
+async fn apply(cluster: &TestCluster, all: &[MiniCluster]) -> Result<()> {
+    let file = tempfile::NamedTempFile::new()?;
+    serde_json::to_writer(&file, &json!({"apiVersion": "v1", "kind": "List", "items": all}))?;
+    let applied = cluster.kubectl(&["apply", "-f", &file.path().display().to_string()]).await?;
+    ensure!(applied.status.success(), "{}", String::from_utf8_lossy(&applied.stderr));
+    Ok(())
+}
+
+async fn burst(client: &Client, all: &[MiniCluster]) -> Result<()> {
     let api = Api::<MiniCluster>::namespaced(client.clone(), NAMESPACE);
-    let create = |number| {
-        let api = api.clone();
-        async move { anyhow::Ok(api.create(&PostParams::default(), &minicluster(number, shape.size)?).await?) }
-    };
-    futures::stream::iter((0..shape.clusters).map(create)).buffered(CREATORS).try_collect().await
+    let params = PostParams::default();
+    let creates = all.iter().map(|one| api.create(&params, one));
+    futures::stream::iter(creates).buffer_unordered(CREATORS).try_for_each(|_| futures::future::ok(())).await?;
+    Ok(())
+}
+
+/// When the first MiniCluster was there, for whoever watches.
+pub async fn first_seen(client: Client) -> Result<Instant> {
+    let api = Api::<PartialObjectMeta<MiniCluster>>::namespaced(client, NAMESPACE);
+    let mut all = Box::pin(watcher(api, watcher::Config::default()).applied_objects());
+    let first = tokio::time::timeout(PATIENCE, all.try_next()).await.context("no MiniCluster comes")??;
+    first.context("the watch ended")?;
+    Ok(Instant::now())
+}
+
+/// Every MiniCluster as it comes and changes.
+pub fn miniclusters(client: &Client) -> impl Stream<Item = Result<MiniCluster, watcher::Error>> + Unpin {
+    let api = Api::<MiniCluster>::namespaced(client.clone(), NAMESPACE);
+    Box::pin(watcher(api, watcher::Config::default()).applied_objects())
 }
 
 /// What happens to the pods, so that looking costs the server little: without their spec and status.
@@ -143,15 +184,15 @@ pub async fn select_by_rank(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Follows the pods with one watch, for every watch costs the server something: tells how long it took until all of
-/// them existed, and compares every `job-index` with the pod's own index until all MiniClusters are finished.
-pub async fn pods(client: Client, shape: Shape, started: Instant, all_exist: oneshot::Sender<f64>) -> Result<Labels> {
+/// Follows the pods with one watch, for every watch costs the server something: tells when all of them existed, and
+/// compares every `job-index` with the pod's own index until all MiniClusters are finished.
+pub async fn pods(client: Client, shape: Shape, all_exist: oneshot::Sender<Instant>) -> Result<Labels> {
     let mut pods = watched_pods(&client);
     let (mut seen, mut labels, mut all_exist) = (BTreeSet::new(), BTreeMap::new(), Some(all_exist));
     let watch = async {
         while let Some(pod) = pods.try_next().await? {
             if all_exist.is_some() && seen.insert(pod.uid()) && seen.len() == shape.clusters * shape.size {
-                all_exist.take().map(|tell| tell.send(started.elapsed().as_secs_f64()));
+                all_exist.take().map(|tell| tell.send(Instant::now()));
             }
             let Some(label) = pod.labels().get("job-index") else { continue };
             let own = pod.annotations().get(COMPLETION_INDEX).or_else(|| pod.labels().get(COMPLETION_INDEX));
@@ -168,8 +209,7 @@ pub async fn pods(client: Client, shape: Shape, started: Instant, all_exist: one
 }
 
 pub async fn all_finished(client: &Client, shape: Shape) -> Result<()> {
-    let api = Api::<MiniCluster>::namespaced(client.clone(), NAMESPACE);
-    let mut all = Box::pin(watcher(api, watcher::Config::default()).applied_objects());
+    let mut all = miniclusters(client);
     let mut done = BTreeSet::new();
     let watch = async {
         while done.len() < shape.clusters {
