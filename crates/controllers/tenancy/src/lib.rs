@@ -116,7 +116,12 @@ async fn run(runtime: Runtime, settings: Settings) {
             let workspaces = workspaces.clone();
             children.changes::<Gateway>().flat_map(move |change| futures::stream::iter(concerned(&workspaces, &change)))
         };
-        let setup = Setup { triggers: vec![claimants.boxed(), everybody.boxed()], children, concurrency: CONCURRENCY };
+        let setup = Setup {
+            triggers: vec![claimants.boxed(), everybody.boxed()],
+            children,
+            concurrency: CONCURRENCY,
+            is_new: None,
+        };
         (Tenancy { settings, workspaces, capabilities }, setup)
     })
     .await;

@@ -9,6 +9,7 @@ mod apply;
 mod backoff;
 mod children;
 mod containment;
+mod crowd;
 mod error;
 mod gather;
 mod inherit;

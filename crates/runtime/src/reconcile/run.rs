@@ -23,6 +23,7 @@ use super::{
     apply::Writer,
     backoff::{Backoff, jittered},
     children::Children,
+    crowd::together,
     error::{Category, Error},
     gather::gather,
     memory::Memory,
@@ -56,6 +57,8 @@ pub struct Setup<R: Reconciler> {
     pub triggers: Vec<BoxStream<'static, ObjectRef<R::Kind>>>,
     /// Passes that may run at once.
     pub concurrency: u16,
+    /// Which objects nothing was done for yet, where they often come in crowds.
+    pub is_new: Option<fn(&R::Kind) -> bool>,
 }
 
 /// Runs one controller until the runtime stops. `build` gets the store of its own kind.
@@ -95,7 +98,11 @@ pub async fn run<R: Reconciler>(runtime: &Runtime, build: impl FnOnce(Objects<R:
         .modify(|object| object.managed_fields_mut().clear())
         .reflect(writer)
         .touched_objects();
-    Controller::for_stream(objects, reader)
+    let is_new = move |object: &DeserializeGuard<R::Kind>| match (&object.0, setup.is_new) {
+        (Ok(object), Some(is_new)) => is_new(object),
+        _ => false,
+    };
+    Controller::for_stream(together(objects.boxed(), is_new), reader)
         .with_config(controller::Config::default().concurrency(setup.concurrency))
         .reconcile_on(touched)
         .reconcile_on(triggers)

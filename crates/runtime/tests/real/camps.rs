@@ -163,7 +163,7 @@ fn registration(outside: Outside) -> Registration {
         let outside = outside.clone();
         Box::pin(async move {
             let children = Children::default().kind::<ConfigMap>(Some("camp=yes"));
-            let setup = Setup { children, triggers: Vec::new(), concurrency: 4 };
+            let setup = Setup { children, triggers: Vec::new(), concurrency: 4, is_new: None };
             reconcile::run(&runtime, |_| (Camps(outside), setup)).await;
         }) as futures::future::BoxFuture<'static, ()>
     };

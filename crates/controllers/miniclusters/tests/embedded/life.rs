@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From the first sight to the end, and away.
 
+use std::time::Duration;
+
 use bivouac_api::flux::MiniCluster;
 use bivouac_miniclusters::Settings;
 use k8s_openapi::api::{
@@ -46,6 +48,21 @@ fn a_minicluster_runs_to_completion() {
         assert!(statuses <= 3 && asked.len() <= 10, "{asked:#?}");
         stage.pass(3600).await;
         assert_eq!(stage.asked(), Vec::<String>::new(), "settled");
+    });
+}
+
+#[test]
+fn a_crowd_is_taken_in_before_the_first_of_it_starts() {
+    run(async {
+        let stage = Stage::new(4, Settings::default()).await;
+        let jobs = || stage.asked().iter().filter(|asked| asked.contains("/jobs/")).count();
+        for number in 0..5 {
+            stage.make(&format!("flux-{number}"), FOUR, "30s").await;
+            tokio::time::sleep(Duration::from_millis(60)).await;
+            assert_eq!(jobs(), 0, "{number} is not the last of them");
+        }
+        stage.pass(1).await;
+        assert_eq!(jobs(), 5);
     });
 }
 
