@@ -46,6 +46,8 @@ pub struct Options {
     /// Whether all controllers of the controller-manager share one account that may do everything, instead of having
     /// an account and rights each: so the originals were measured.
     pub one_account: bool,
+    /// How long KWOK runs the pods of Jobs before they succeed; else no longer than it takes to say so.
+    pub job_pods_run: Duration,
 }
 
 /// A running control plane and an administrator's client for it.

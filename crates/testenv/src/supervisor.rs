@@ -48,6 +48,9 @@ pub struct Setup {
     /// Let all controllers of kube-controller-manager share one account that may do everything
     #[arg(long)]
     pub one_account: bool,
+    /// How long KWOK runs the pods of Jobs before they succeed
+    #[arg(long, default_value_t = 0)]
+    pub job_pods_run_ms: u32,
     /// Ignore standard input and stop when nobody has held a lock on `users` in this directory for a minute
     #[arg(long)]
     pub shared: Option<PathBuf>,

@@ -52,6 +52,9 @@ impl Own {
         if options.one_account {
             command.arg("--one-account");
         }
+        if !options.job_pods_run.is_zero() {
+            command.arg(format!("--job-pods-run-ms={}", options.job_pods_run.as_millis()));
+        }
         command.args(options.apiserver_args.iter().map(|arg| format!("--apiserver-arg={arg}")));
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("starting the supervisor")?;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The flags of every server, and the ports they listen on.
 
+use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
 
 use super::Setup;
 use crate::components::{Component, Paths};
@@ -14,6 +16,8 @@ use crate::pki::{Pki, SERVICE_RANGE};
 
 /// Below the range of outgoing connections: else a client that waits for a stopped server could take its port.
 const PORTS: Range<u16> = 12_000..32_000;
+/// The stage of KWOK that lets the pods of Jobs succeed.
+const POD_COMPLETE: &str = "pod-complete.yaml";
 /// Known to everybody, and good for loopback only.
 pub(super) const TOKEN: &str = "testenv-admin-token";
 
@@ -91,7 +95,7 @@ impl Flags<'_> {
             Component::KubeApiserver => Ok(self.apiserver(setup)),
             Component::KubeControllerManager => Ok(self.controller_manager(setup)),
             Component::KubeScheduler => Ok(self.controllers("scheduler", self.ports.scheduler)),
-            Component::Kwok => self.kwok(),
+            Component::Kwok => self.kwok(setup),
             Component::Kueue => Ok(self.kueue()),
             Component::Kubectl | Component::Helm | Component::Kubelet => {
                 bail!("{} is not a server of the control plane", component.name())
@@ -169,15 +173,30 @@ impl Flags<'_> {
         flags
     }
 
-    fn kwok(&self) -> Result<Vec<String>> {
+    fn kwok(&self, setup: &Setup) -> Result<Vec<String>> {
         let mut flags = vec![
             format!("--kubeconfig={}", self.file("kwok.kubeconfig")),
             format!("--server-address=127.0.0.1:{}", self.ports.kwok),
             "--manage-all-nodes=false".into(),
             "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake".into(),
         ];
-        flags.extend(self.paths.kwok_stages()?.iter().map(|stage| format!("--config={}", stage.display())));
+        for stage in self.paths.kwok_stages()? {
+            let is_slower = setup.job_pods_run_ms > 0 && stage.file_name() == Some(POD_COMPLETE.as_ref());
+            let stage = if is_slower { self.delayed(&stage, setup.job_pods_run_ms)? } else { stage };
+            flags.push(format!("--config={}", stage.display()));
+        }
         Ok(flags)
+    }
+
+    /// A copy of a stage of KWOK that comes so much later.
+    fn delayed(&self, stage: &Path, milliseconds: u32) -> Result<PathBuf> {
+        let text = fs::read_to_string(stage).with_context(|| format!("reading {}", stage.display()))?;
+        let mut stage: Value = serde_saphyr::from_str(&text).context("a stage of KWOK is no YAML")?;
+        let spec = stage.get_mut("spec").and_then(Value::as_object_mut).context("a stage of KWOK has no spec")?;
+        spec.insert("delay".into(), json!({"durationMilliseconds": milliseconds}));
+        let copy = self.dir.join(POD_COMPLETE);
+        fs::write(&copy, stage.to_string()).with_context(|| format!("writing {}", copy.display()))?;
+        Ok(copy)
     }
 
     fn kueue(&self) -> Vec<String> {

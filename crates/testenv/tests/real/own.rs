@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use bivouac_testenv::supervisor::Ready;
 use bivouac_testenv::{Options, TestCluster};
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::api::{ListParams, ObjectMeta, PostParams};
-use kube::runtime::wait::await_condition;
+use kube::runtime::wait::{await_condition, conditions::is_job_completed};
 use kube::{Api, ResourceExt};
 
 fn without(names: &[&str]) -> Vec<String> {
@@ -40,6 +41,30 @@ fn supervise(dir: &Path) -> (Child, Ready) {
     let ready: Ready = serde_json::from_str(&line).unwrap();
     assert!(ready.pids.len() == 3 && ready.pids.values().all(|pid| is_alive(*pid)), "{ready:?}");
     (child, ready)
+}
+
+#[tokio::test]
+async fn pods_of_jobs_run_as_long_as_they_are_told() {
+    let run = Duration::from_secs(5);
+    let cluster = TestCluster::start(Options { job_pods_run: run, ..Options::default() }).await.unwrap();
+    let room = serde_json::json!({"cpu": "1", "memory": "1Gi", "pods": "10"});
+    let node: Node = serde_json::from_value(serde_json::json!({
+        "metadata": {"name": "kwok-0", "annotations": {"kwok.x-k8s.io/node": "fake"}},
+        "status": {"capacity": room, "allocatable": room},
+    }))
+    .unwrap();
+    Api::<Node>::all(cluster.client()).create(&PostParams::default(), &node).await.unwrap();
+    let job: Job = serde_json::from_value(serde_json::json!({
+        "metadata": {"name": "short"},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "one", "image": "one"}]}}},
+    }))
+    .unwrap();
+    let started = Instant::now();
+    let api = Api::<Job>::namespaced(cluster.client(), "default");
+    api.create(&PostParams::default(), &job).await.unwrap();
+    let ended = await_condition(api, "short", is_job_completed());
+    tokio::time::timeout(Duration::from_secs(60), ended).await.unwrap().unwrap();
+    assert!(started.elapsed() >= run, "{:?}", started.elapsed());
 }
 
 #[tokio::test]

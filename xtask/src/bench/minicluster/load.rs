@@ -58,7 +58,10 @@ fn minicluster(number: usize, size: usize) -> Result<MiniCluster> {
 
 /// Fresh servers, with the flags that the original had, and with what an installation brings along: kinds and policies.
 pub async fn cluster() -> Result<TestCluster> {
-    let cluster = TestCluster::start(Options { audit: true, one_account: true, ..Options::default() }).await?;
+    // The original's pods ran for a second.
+    let job_pods_run = Duration::from_secs(1);
+    let options = Options { audit: true, one_account: true, job_pods_run, ..Options::default() };
+    let cluster = TestCluster::start(options).await?;
     cluster.install_crds(&bivouac_api::crds()).await?;
     let policies = repo::root().join("deploy/policies.yaml").display().to_string();
     let applied = cluster.kubectl(&["apply", "-f", &policies]).await?;
