@@ -194,6 +194,11 @@ impl<K: Resource + Clone> Mirror<K> {
         state.told = 0;
         state.erased.clear();
         drop(state);
+        self.doubt();
+    }
+
+    /// What it holds stays, but is no longer everything: that is so again after the next complete list.
+    fn doubt(&self) {
         self.ready.send_if_modified(|ready| std::mem::replace(ready, false));
     }
 
@@ -272,9 +277,20 @@ where
 {
     /// Watches until dropped. Errors are retried with backoff and never empty the mirror.
     pub async fn follow(self: Arc<Self>, api: Api<K>, config: watcher::Config) {
+        self.follow_until(api, config, std::future::pending()).await;
+    }
+
+    /// As [`Mirror::follow`], but ends between two events: what was taken in is told to all subscribers.
+    async fn follow_until(&self, api: Api<K>, config: watcher::Config, end: impl Future<Output = ()>) {
         let mut events = std::pin::pin!(watcher(api, config).default_backoff());
+        let mut end = std::pin::pin!(end);
         loop {
-            match events.try_next().await {
+            let next = tokio::select! {
+                biased;
+                () = &mut end => return,
+                next = events.try_next() => next,
+            };
+            match next {
                 Ok(Some(event)) => self.publish(self.take_event(event)).await,
                 Ok(None) => return,
                 Err(error) => self.stumble(&error),
@@ -314,3 +330,4 @@ pub mod on_demand;
 mod state;
 #[cfg(test)]
 mod tests;
+pub mod widening;

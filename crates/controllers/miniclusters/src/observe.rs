@@ -37,7 +37,7 @@ pub struct World {
     pub is_certificate_stored: bool,
     pub job: Option<Job>,
     pub services_pod: Option<Pod>,
-    /// Pods of the Job.
+    /// Pods of the Job: the lead, and the others where somebody cares for them.
     pub ranks: Vec<Rank>,
     /// Children's names that belong to somebody else, as (kind, name).
     pub strangers: BTreeSet<(&'static str, String)>,
@@ -48,7 +48,7 @@ pub struct World {
     pub pods: Vec<Arc<Occupant>>,
     /// Who takes room before us; read only then, too.
     pub rivals: Vec<Rival>,
-    /// Nodes of its pods that go away soon.
+    /// Nodes that go away soon, while the Job runs.
     pub going: BTreeSet<String>,
     /// Whether Kueue is there to hold Jobs back.
     pub kueue: Presence,
@@ -118,37 +118,39 @@ impl Eyes<'_> {
         let strangers = self.strangers(minicluster, live).await?;
         let job = live.read::<Job>(&namespace, &name).filter(|_| !strangers.contains(&("Job", name.clone())));
         let stored = self.stored(minicluster, live);
+        let waits = job.as_ref().is_none_or(|job| job.spec.as_ref().and_then(|spec| spec.suspend) == Some(true));
         let mut world = World {
             is_certificate_stored: stored.is_some(),
             services_pod: live.read::<Pod>(&namespace, &format!("{name}-services")),
-            ranks: self.ranks(job.as_ref()).await,
             is_index_selected: self.sight.is_index_selected(&namespace).await,
+            going: if waits { BTreeSet::new() } else { self.sight.going().await },
             strangers,
             kueue: self.kueue,
             refusals: live.failures().iter().map(refusal).collect(),
             ..World::empty(stored.unwrap_or_else(|| Certificate::new(rand::random(), &format!("{name}-0"))))
         };
-        let waits = job.as_ref().is_none_or(|job| job.spec.as_ref().and_then(|spec| spec.suspend) == Some(true));
+        world.ranks = self.ranks(job.as_ref(), &world).await;
         if waits && is_gang(minicluster, self.settings) {
             world.nodes = self.sight.machines.look().await.all();
             world.pods = self.sight.occupants.look().await.all();
             world.rivals = self.rivals(minicluster, live).await;
         }
-        if world.ranks.iter().any(|rank| rank.node.is_some()) {
-            world.going = self.going(&world.ranks).await;
-        }
         world.job = job;
         Ok(world)
     }
 
-    async fn ranks(&self, job: Option<&Job>) -> Vec<Rank> {
+    /// The lead, and the others where something may have to be done for them.
+    async fn ranks(&self, job: Option<&Job>, world: &World) -> Vec<Rank> {
         let Some(uid) = job.and_then(|job| job.uid()) else { return Vec::new() };
-        self.sight.ranks.look().await.owned_by(&uid).iter().filter_map(|pod| pod.rank()).collect()
+        let labels = self.settings.label_all_pods || world.is_index_selected;
+        let all = labels || !world.going.is_empty() || !self.sight.misnamed.look().await.is_empty();
+        let ranks = if all { self.sight.ranks.look_at_all().await } else { self.sight.ranks.look().await };
+        ranks.owned_by(&uid).iter().filter_map(|pod| pod.rank()).collect()
     }
 
     /// The other clusters that take room before this one.
     async fn rivals(&self, minicluster: &MiniCluster, live: &Live<'_>) -> Vec<Rival> {
-        let ranks = self.sight.ranks.look().await;
+        let ranks = self.sight.ranks.look_at_all().await;
         let others = self.miniclusters.filter(|other| other.uid() != minicluster.uid());
         let others = others.iter().filter_map(|guard| guard.0.as_ref().ok()).map(|other| {
             let job = live.read::<Job>(&other.namespace().unwrap_or_default(), &other.name_any());
@@ -157,12 +159,6 @@ impl Eyes<'_> {
             rivals::Other { minicluster: other, job, placed: i32::try_from(placed).unwrap_or(i32::MAX) }
         });
         rivals::before(minicluster, others.collect(), self.settings, self.kueue)
-    }
-
-    async fn going(&self, ranks: &[Rank]) -> BTreeSet<String> {
-        let nodes = self.sight.machines.look().await;
-        let going = |name: &&String| nodes.get(&Key::new("", name)).is_some_and(|node| node.is_going());
-        ranks.iter().filter_map(|rank| rank.node.as_ref()).filter(going).cloned().collect()
     }
 
     /// The certificate that an earlier pass made.

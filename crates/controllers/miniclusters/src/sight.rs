@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is watched beside the children, each object reduced to what a plan reads.
 
+use std::collections::BTreeSet;
+
 use bivouac_runtime::{
     Runtime,
-    mirror::{Mirror, on_demand::OnDemand},
+    mirror::{Mirror, on_demand::OnDemand, widening::Widening},
 };
 use k8s_openapi::{
     api::{
@@ -27,10 +29,12 @@ use crate::{
 pub const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 const JOB_NAME: &str = "job-name";
 
-/// The eyes of the controller. Nodes are watched once a pod runs on one, other people's pods only once a cluster must
-/// start as a whole.
+/// The eyes of the controller. Of the ranks only the leads are watched until somebody cares for the others. Nodes are
+/// watched once a Job runs, other people's pods only once a cluster must start as a whole.
 pub struct Sight {
-    pub ranks: OnDemand<RankPod>,
+    pub ranks: Widening<RankPod>,
+    /// Other ranks that carry the `job-index` of another one.
+    pub misnamed: OnDemand<RankPod>,
     pub machines: OnDemand<Machine>,
     pub occupants: OnDemand<Occupant>,
     pub services: OnDemand<SelectingService>,
@@ -41,10 +45,14 @@ pub struct Sight {
 impl Sight {
     pub fn new(runtime: &Runtime) -> Self {
         let ranks = format!("{}={},{COMPLETION_INDEX}", APP.0, APP.1);
+        let (leads, labelled) = (format!("{ranks}=0"), format!("{ranks},{COMPLETION_INDEX}!=0,{JOB_INDEX}"));
+        let is_misnamed = |pod: &RankPod| pod.labels().get(JOB_INDEX).map(String::as_str) != pod.index();
+        let misnamed = Mirror::of_some("pods", trim_rank, is_misnamed);
         // Pods that take room: bound to a node and not ended.
         let living = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed";
         Self {
-            ranks: OnDemand::new(runtime, Mirror::new("pods", trim_rank), |config| config.labels(&ranks)),
+            ranks: Widening::new(runtime, Mirror::new("pods", trim_rank), &leads, &ranks),
+            misnamed: OnDemand::new(runtime, misnamed, |config| config.labels(&labelled)),
             machines: OnDemand::new(runtime, Mirror::new("nodes", trim_machine), |config| config),
             occupants: OnDemand::new(runtime, Mirror::new("pods", trim_occupant), |config| config.fields(living)),
             services: SelectingService::watch(runtime),
@@ -58,6 +66,12 @@ impl Sight {
         holds(self.services.look().await, namespace)
             || holds(self.policies.look().await, namespace)
             || holds(self.budgets.look().await, namespace)
+    }
+
+    /// The nodes that go away soon.
+    pub async fn going(&self) -> BTreeSet<String> {
+        let machines = self.machines.look().await.all();
+        machines.iter().filter(|machine| machine.is_going()).map(|machine| machine.name_any()).collect()
     }
 }
 

@@ -25,7 +25,7 @@ const ROOM_PAUSE: Duration = Duration::from_secs(1);
 type Woken = ObjectRef<MiniCluster>;
 
 pub fn triggers(
-    sight: &Sight,
+    sight: &Arc<Sight>,
     miniclusters: &Objects<MiniCluster>,
     settings: &Settings,
 ) -> Vec<BoxStream<'static, Woken>> {
@@ -38,7 +38,8 @@ pub fn triggers(
     );
     vec![
         ranks.boxed(),
-        leaving(sight),
+        misnamed(sight).boxed(),
+        leaving(sight.clone()),
         waiting(calmly(room.boxed()), miniclusters.clone(), settings.clone()).boxed(),
         namesakes(sight.services.mirror(), miniclusters),
         namesakes(sight.policies.mirror(), miniclusters),
@@ -64,22 +65,33 @@ fn of_rank(change: &Change<RankPod>, is_index_read: bool) -> Option<Woken> {
         None => is_bare(&rank) || (is_lead && rank.exit_code.is_some()),
         Some(before) => rank.label != before.label || (is_lead && rank.exit_code != before.exit_code),
     };
-    matters.then(|| Some(ObjectRef::new(after.job()?).within(&after.namespace()?)))?
+    matters.then(|| of_pod(after))?
+}
+
+/// Those with a pod that carries the rank of another one.
+fn misnamed(sight: &Sight) -> impl Stream<Item = Woken> + Send + use<> {
+    sight.misnamed.mirror().changes().filter_map(|change| std::future::ready(change.after.and_then(|pod| of_pod(&pod))))
 }
 
 /// Those that have pods on a node of which one hears that it goes away.
-fn leaving(sight: &Sight) -> BoxStream<'static, Woken> {
-    let ranks = sight.ranks.mirror().clone();
-    let woken = move |change: Change<Machine>| {
-        let goes = |node: &Option<Arc<Machine>>| node.as_ref().is_some_and(|node| node.is_going());
-        let node = change.after.as_ref().filter(|_| goes(&change.after) && !goes(&change.before));
-        let node = node.map(|node| node.name_any());
-        let pods = if node.is_some() { ranks.all() } else { Vec::new() };
-        let on_it = pods.into_iter().filter(move |pod| pod.node() == node.as_deref());
-        let of_pod = |pod: Arc<RankPod>| Some(ObjectRef::new(pod.job()?).within(&pod.namespace()?));
-        futures::stream::iter(on_it.filter_map(of_pod).collect::<Vec<_>>())
+fn leaving(sight: Arc<Sight>) -> BoxStream<'static, Woken> {
+    let changes = sight.machines.mirror().changes();
+    let goes = |node: &Option<Arc<Machine>>| node.as_ref().is_some_and(|node| node.is_going());
+    let leaves =
+        move |change: Change<Machine>| change.after.clone().filter(|_| goes(&change.after) && !goes(&change.before));
+    let woken = move |node: Arc<Machine>| {
+        let sight = sight.clone();
+        async move {
+            let (pods, node) = (sight.ranks.look_at_all().await.all(), node.name_any());
+            let on_it = pods.iter().filter(|pod| pod.node() == Some(&*node));
+            futures::stream::iter(on_it.filter_map(|pod| of_pod(pod)).collect::<Vec<_>>())
+        }
     };
-    sight.machines.mirror().changes().flat_map(woken).boxed()
+    changes.filter_map(move |change| std::future::ready(leaves(change))).then(woken).flatten().boxed()
+}
+
+fn of_pod(pod: &RankPod) -> Option<Woken> {
+    Some(ObjectRef::new(pod.job()?).within(&pod.namespace()?))
 }
 
 fn offers_more(change: &Change<Machine>) -> bool {

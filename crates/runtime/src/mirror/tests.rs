@@ -142,3 +142,14 @@ fn what_does_not_pass_is_not_held() {
     assert_eq!(mirror.take_event(Event::Apply(full(3))).len(), 1);
     assert_eq!(mirror.all().len(), 1);
 }
+
+#[test]
+fn in_doubt_it_keeps_what_it_holds_and_waits_for_the_next_list() {
+    let mirror = mirror();
+    listed(&mirror, &[object("a", "1", 1)]);
+    mirror.doubt();
+    assert!(!mirror.is_ready());
+    assert_eq!(mirror.len(), 1, "nobody was told that it is gone");
+    assert_eq!(listed(&mirror, &[object("a", "1", 1), object("b", "2", 2)]), 1, "only what is new");
+    assert!(mirror.is_ready());
+}

@@ -63,6 +63,35 @@ fn ranks_that_come_later_are_labelled_too() {
 }
 
 #[test]
+fn only_leads_are_watched_until_somebody_cares_for_the_others() {
+    const ALL: &str = "app=flux-operator,batch.kubernetes.io/job-completion-index";
+    run(async {
+        let stage = Stage::new(3, Settings::default()).await;
+        stage.make("flux", THREE, "10h").await;
+        stage.pass(60).await;
+        assert_eq!(stage.says("flux").await.0, "BrokersReady");
+        assert!(stage.watches_pods(&format!("{ALL}=0")) && !stage.watches_pods(ALL));
+        stage.apply_in(&service("workers", json!({"job-name": "flux", "job-index": "1"}))).await;
+        stage.pass(60).await;
+        assert!(stage.watches_pods(ALL));
+    });
+}
+
+#[test]
+fn a_label_that_names_another_rank_is_mended() {
+    run(async {
+        let stage = Stage::new(3, Settings::default()).await;
+        let wrong = "{size: 3, interactive: true, containers: [{image: app}], pod: {labels: {job-index: \"9\"}}}";
+        stage.make("flux", wrong, "10h").await;
+        stage.pass(60).await;
+        assert_eq!(labelled(&stage).await, ["0", "1", "2"]);
+        stage.asked();
+        stage.pass(600).await;
+        assert_eq!(stage.asked(), Vec::<String>::new(), "settled");
+    });
+}
+
+#[test]
 fn all_ranks_are_labelled_if_so_said() {
     run(async {
         let stage = Stage::new(3, Settings { label_all_pods: true, ..Settings::default() }).await;

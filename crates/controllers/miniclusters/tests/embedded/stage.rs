@@ -2,6 +2,7 @@
 //! A simulated cluster with the controller in it, for one test.
 
 use std::{
+    collections::BTreeSet,
     future::Future,
     sync::{Arc, Mutex},
     time::Duration,
@@ -34,6 +35,8 @@ pub struct Stage {
     pub client: Client,
     /// What the operator asked the server for, watches and its own discovery left out.
     requests: Arc<Mutex<Vec<String>>>,
+    /// Which pods it watches, as label selectors.
+    watches: Arc<Mutex<BTreeSet<String>>>,
     operator: Mutex<Option<(CancellationToken, tokio::task::JoinHandle<()>)>>,
     settings: Settings,
     _stop: DropGuard,
@@ -65,6 +68,7 @@ impl Stage {
             server,
             client,
             requests: Arc::default(),
+            watches: Arc::default(),
             operator: Mutex::default(),
             settings,
             _stop: stop.drop_guard(),
@@ -82,10 +86,11 @@ impl Stage {
     }
 
     pub fn start(&self) {
-        let (server, requests) = (self.server.clone(), self.requests.clone());
+        let (server, requests, watches) = (self.server.clone(), self.requests.clone(), self.watches.clone());
         let send = move |request: http::Request<Body>| {
-            let (server, requests) = (server.clone(), requests.clone());
+            let server = server.clone();
             note(&requests, &request);
+            watches.lock().unwrap().extend(pods_watched(&request));
             async move { Ok::<_, std::convert::Infallible>(server.answer(request).await) }
         };
         let client = Client::new(tower::service_fn(send), "default");
@@ -114,6 +119,11 @@ impl Stage {
     /// What was asked since the last time, as `VERB path`.
     pub fn asked(&self) -> Vec<String> {
         std::mem::take(&mut self.requests.lock().unwrap())
+    }
+
+    /// Whether the operator ever asked to see pods by these labels.
+    pub fn watches_pods(&self, labels: &str) -> bool {
+        self.watches.lock().unwrap().contains(labels)
     }
 
     pub async fn node(&self, name: &str) {
@@ -215,6 +225,12 @@ fn note(requests: &Mutex<Vec<String>>, request: &http::Request<Body>) {
     if !opens && !greets {
         requests.lock().unwrap().push(format!("{} {path}", request.method()));
     }
+}
+
+fn pods_watched(request: &http::Request<Body>) -> Option<String> {
+    let query = request.uri().query().filter(|_| request.uri().path() == "/api/v1/pods")?;
+    let mut asked = form_urlencoded::parse(query.as_bytes());
+    asked.find(|(key, _)| key == "labelSelector").map(|(_, labels)| labels.into_owned())
 }
 
 /// Something typed out of JSON.
