@@ -128,7 +128,7 @@ async fn run(runtime: Runtime, settings: Settings) {
             .kind::<Pod>(Some(&ours))
             .reporting::<Job>(Some(&ours), trim_job);
         let triggers = wake::triggers(&sight, &miniclusters, &settings);
-        // A file of many is a crowd: all their Jobs should be there before the pods of the first keep the server busy.
+        // A file of many is a crowd: all of it should be there before its pods keep the server busy.
         let is_new = |minicluster: &MiniCluster| minicluster.status.is_none();
         let setup = Setup { children, triggers, concurrency: CONCURRENCY, is_new: Some(is_new) };
         (MiniClusters { settings, capabilities, client, sight, miniclusters }, setup)

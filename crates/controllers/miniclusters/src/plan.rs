@@ -24,7 +24,7 @@ use crate::{
 /// When to look again for a name that somebody else has: not all of them are watched.
 const NAME_AGAIN: Duration = Duration::from_secs(60);
 /// How long news may wait for better news. A start is quick or slow; only a slow one is worth a word of its own.
-const FIRST_WORD: Duration = Duration::from_secs(3);
+const FIRST_WORD: Duration = Duration::from_secs(5);
 const NEXT_WORD: Duration = Duration::from_secs(1);
 const PROGRESS: Duration = Duration::from_secs(10);
 /// A ConfigMap holds no more, with some air for its metadata.

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Newcomers wait until all of a crowd are there. Work for the first of them would keep the server busy, and who brings
-//! them one by one, as kubectl does, would wait for that work at each: a hundred came in twelve seconds, and come in one.
+//! Newcomers wait until all of a crowd are there. Work for some of them would keep the server busy, and who brings them
+//! one by one, as kubectl does, would wait for that work at each: a hundred came in twelve seconds, and come in one.
+//! Whoever comes alone, or first, waits for nobody: the work for one is little.
 
 use std::{collections::VecDeque, time::Duration};
 
 use futures::{Stream, StreamExt, stream::BoxStream};
 use tokio::time::{Instant, timeout_at};
 
-/// Whoever is alone waits so long.
-const QUIET: Duration = Duration::from_millis(100);
+/// A crowd is there when nobody has come for so long.
+const QUIET: Duration = Duration::from_millis(50);
 /// Where newcomers never cease, the first of them waits no longer.
 const MOST: Duration = Duration::from_secs(2);
 
-/// Everything that comes, at once; newcomers when none has come for a moment.
+/// Everything that comes, at once; newcomers close behind another one when none has come for a moment.
 pub fn together<T, E>(
     coming: BoxStream<'static, Result<T, E>>,
     is_new: impl Fn(&T) -> bool + Send + 'static,
@@ -21,7 +22,7 @@ where
     T: Send + 'static,
     E: Send + 'static,
 {
-    let crowd = Crowd { coming: Some(coming), is_new, held: VecDeque::new(), since: None, goes: false };
+    let crowd = Crowd { coming: Some(coming), is_new, held: VecDeque::new(), first: None, last: None, goes: false };
     futures::stream::unfold(crowd, |mut crowd| async move {
         let next = crowd.next().await?;
         Some((next, crowd))
@@ -33,8 +34,10 @@ struct Crowd<T, E, F> {
     coming: Option<BoxStream<'static, Result<T, E>>>,
     is_new: F,
     held: VecDeque<T>,
-    /// When the first and the last came that are held.
-    since: Option<(Instant, Instant)>,
+    /// When the first of those came who are held.
+    first: Option<Instant>,
+    /// When the last newcomer came.
+    last: Option<Instant>,
     /// Those who are held are on their way.
     goes: bool,
 }
@@ -45,10 +48,10 @@ impl<T, E, F: Fn(&T) -> bool> Crowd<T, E, F> {
             if self.goes {
                 match self.held.pop_front() {
                     Some(one) => return Some(Ok(one)),
-                    None => (self.goes, self.since) = (false, None),
+                    None => (self.goes, self.first) = (false, None),
                 }
             }
-            let due = self.since.map(|(first, last)| (first + MOST).min(last + QUIET));
+            let due = self.first.zip(self.last).map(|(first, last)| (first + MOST).min(last + QUIET));
             let coming = match (&mut self.coming, due) {
                 (None, None) => return None,
                 (None, Some(_)) => None,
@@ -57,7 +60,7 @@ impl<T, E, F: Fn(&T) -> bool> Crowd<T, E, F> {
                 (Some(coming), None) => Some(coming.next().await),
             };
             match coming {
-                Some(Some(Ok(one))) if (self.is_new)(&one) => self.hold(one),
+                Some(Some(Ok(one))) if (self.is_new)(&one) && self.follows() => self.held.push_back(one),
                 Some(Some(other)) => return Some(other),
                 Some(None) => self.coming = None,
                 None => self.goes = true,
@@ -65,10 +68,15 @@ impl<T, E, F: Fn(&T) -> bool> Crowd<T, E, F> {
         }
     }
 
-    fn hold(&mut self, one: T) {
+    /// Whether a newcomer who comes now is close behind another one, and has to wait.
+    fn follows(&mut self) -> bool {
         let now = Instant::now();
-        self.since = Some((self.since.map_or(now, |(first, _)| first), now));
-        self.held.push_back(one);
+        let before = self.last.replace(now);
+        let follows = self.first.is_some() || before.is_some_and(|before| now < before + QUIET);
+        if follows {
+            self.first.get_or_insert(now);
+        }
+        follows
     }
 }
 
@@ -87,7 +95,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn newcomers_go_together_when_none_has_come_for_a_moment() {
+    async fn the_first_goes_at_once_and_the_others_when_none_has_come_for_a_moment() {
         let (say, mut crowd) = crowd();
         let start = Instant::now();
         tokio::spawn(async move {
@@ -98,8 +106,20 @@ mod tests {
             std::future::pending::<()>().await;
             drop(say);
         });
-        for one in [2, 4, 6] {
+        assert_eq!((crowd.next().await, start.elapsed()), (Some(Ok(2)), Duration::ZERO));
+        for one in [4, 6] {
             assert_eq!((crowd.next().await, start.elapsed()), (Some(Ok(one)), QUIET * 2));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_comes_alone_waits_for_nobody() {
+        let (say, mut crowd) = crowd();
+        for one in [2, 4] {
+            let start = Instant::now();
+            say.unbounded_send(Ok(one)).unwrap();
+            assert_eq!((crowd.next().await, start.elapsed()), (Some(Ok(one)), Duration::ZERO));
+            tokio::time::sleep(QUIET).await;
         }
     }
 
@@ -107,10 +127,11 @@ mod tests {
     async fn what_is_known_and_what_fails_waits_for_nobody() {
         let (say, mut crowd) = crowd();
         let start = Instant::now();
-        [Ok(2), Ok(3), Err("lost")].into_iter().for_each(|one| say.unbounded_send(one).unwrap());
-        assert_eq!((crowd.next().await, start.elapsed()), (Some(Ok(3)), Duration::ZERO));
-        assert_eq!((crowd.next().await, start.elapsed()), (Some(Err("lost")), Duration::ZERO));
-        assert_eq!((crowd.next().await, start.elapsed()), (Some(Ok(2)), QUIET));
+        [Ok(2), Ok(4), Ok(3), Err("lost")].into_iter().for_each(|one| say.unbounded_send(one).unwrap());
+        for one in [Ok(2), Ok(3), Err("lost")] {
+            assert_eq!((crowd.next().await, start.elapsed()), (Some(one), Duration::ZERO));
+        }
+        assert_eq!((crowd.next().await, start.elapsed()), (Some(Ok(4)), QUIET));
     }
 
     #[tokio::test(start_paused = true)]
@@ -120,16 +141,17 @@ mod tests {
             Some((Item::Ok(one), one + 2))
         });
         let mut crowd = together(coming.boxed(), |_| true).boxed();
+        assert_eq!(crowd.next().await, Some(Ok(0)), "the first waits for nobody");
         let start = Instant::now();
-        assert_eq!(crowd.next().await, Some(Ok(0)));
+        assert_eq!(crowd.next().await, Some(Ok(2)));
         assert!(start.elapsed() <= MOST + QUIET, "{:?}", start.elapsed());
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_end_loses_nobody() {
         let (say, crowd) = crowd();
-        [Ok(2), Ok(4)].into_iter().for_each(|one| say.unbounded_send(one).unwrap());
+        [Ok(2), Ok(4), Ok(6)].into_iter().for_each(|one| say.unbounded_send(one).unwrap());
         drop(say);
-        assert_eq!(crowd.collect::<Vec<_>>().await, [Ok(2), Ok(4)]);
+        assert_eq!(crowd.collect::<Vec<_>>().await, [Ok(2), Ok(4), Ok(6)]);
     }
 }

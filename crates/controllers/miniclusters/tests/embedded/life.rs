@@ -52,17 +52,17 @@ fn a_minicluster_runs_to_completion() {
 }
 
 #[test]
-fn a_crowd_is_taken_in_before_the_first_of_it_starts() {
+fn a_crowd_is_taken_in_before_all_but_its_first_start() {
     run(async {
         let stage = Stage::new(4, Settings::default()).await;
         let jobs = || stage.asked().iter().filter(|asked| asked.contains("/jobs/")).count();
         for number in 0..5 {
             stage.make(&format!("flux-{number}"), FOUR, "30s").await;
-            tokio::time::sleep(Duration::from_millis(60)).await;
-            assert_eq!(jobs(), 0, "{number} is not the last of them");
+            tokio::time::sleep(Duration::from_millis(40)).await;
+            assert_eq!(jobs(), usize::from(number == 0), "only the first starts, for {number} is not the last");
         }
         stage.pass(1).await;
-        assert_eq!(jobs(), 5);
+        assert_eq!(jobs(), 4, "the others");
     });
 }
 

@@ -52,7 +52,7 @@ fn ends_are_told_at_once_and_small_steps_wait_for_larger_ones() {
     let four = minicluster("size: 4");
     let patience =
         |cluster: &MiniCluster, status: Value| planned(cluster, &standing(cluster, status)).patience.as_secs();
-    assert_eq!(patience(&four, json!({})), 3, "a quick start needs no word of its own");
+    assert_eq!(patience(&four, json!({})), 5, "a quick start needs no word of its own");
     assert_eq!(patience(&four, json!({"ready": 4})), 1);
     let starting = told(&four, &planned(&four, &standing(&four, json!({}))));
     assert_eq!(patience(&starting, json!({"ready": 2})), 10);
