@@ -30,11 +30,14 @@ pub const COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 const JOB_NAME: &str = "job-name";
 
 /// The eyes of the controller. Of the ranks only the leads are watched until somebody cares for the others. Nodes are
-/// watched once a Job runs, other people's pods only once a cluster must start as a whole.
+/// watched once a Job runs, and only those that go away are held. What all of them offer, and other people's pods, matter
+/// only once a cluster must start as a whole.
 pub struct Sight {
     pub ranks: Widening<RankPod>,
     /// Other ranks that carry the `job-index` of another one.
     pub misnamed: OnDemand<RankPod>,
+    /// The nodes that go away soon.
+    pub leaving: OnDemand<Machine>,
     pub machines: OnDemand<Machine>,
     pub occupants: OnDemand<Occupant>,
     pub services: OnDemand<SelectingService>,
@@ -53,6 +56,7 @@ impl Sight {
         Self {
             ranks: Widening::new(runtime, Mirror::new("pods", trim_rank), &leads, &ranks),
             misnamed: OnDemand::new(runtime, misnamed, |config| config.labels(&labelled)),
+            leaving: OnDemand::new(runtime, Mirror::of_some("nodes", trim_machine, Machine::is_going), |config| config),
             machines: OnDemand::new(runtime, Mirror::new("nodes", trim_machine), |config| config),
             occupants: OnDemand::new(runtime, Mirror::new("pods", trim_occupant), |config| config.fields(living)),
             services: SelectingService::watch(runtime),
@@ -68,10 +72,9 @@ impl Sight {
             || holds(self.budgets.look().await, namespace)
     }
 
-    /// The nodes that go away soon.
+    /// The names of the nodes that go away soon.
     pub async fn going(&self) -> BTreeSet<String> {
-        let machines = self.machines.look().await.all();
-        machines.iter().filter(|machine| machine.is_going()).map(|machine| machine.name_any()).collect()
+        self.leaving.look().await.all().iter().map(|machine| machine.name_any()).collect()
     }
 }
 

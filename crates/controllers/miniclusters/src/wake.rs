@@ -75,10 +75,7 @@ fn misnamed(sight: &Sight) -> impl Stream<Item = Woken> + Send + use<> {
 
 /// Those that have pods on a node of which one hears that it goes away.
 fn leaving(sight: Arc<Sight>) -> BoxStream<'static, Woken> {
-    let changes = sight.machines.mirror().changes();
-    let goes = |node: &Option<Arc<Machine>>| node.as_ref().is_some_and(|node| node.is_going());
-    let leaves =
-        move |change: Change<Machine>| change.after.clone().filter(|_| goes(&change.after) && !goes(&change.before));
+    let changes = sight.leaving.mirror().changes();
     let woken = move |node: Arc<Machine>| {
         let sight = sight.clone();
         async move {
@@ -87,7 +84,8 @@ fn leaving(sight: Arc<Sight>) -> BoxStream<'static, Woken> {
             futures::stream::iter(on_it.filter_map(|pod| of_pod(pod)).collect::<Vec<_>>())
         }
     };
-    changes.filter_map(move |change| std::future::ready(leaves(change))).then(woken).flatten().boxed()
+    let begins = |change: Change<Machine>| change.after.filter(|_| change.before.is_none());
+    changes.filter_map(move |change| std::future::ready(begins(change))).then(woken).flatten().boxed()
 }
 
 fn of_pod(pod: &RankPod) -> Option<Woken> {
