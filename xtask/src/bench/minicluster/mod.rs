@@ -4,7 +4,11 @@
 mod bare;
 mod load;
 
-use std::time::{Duration, Instant};
+use std::{
+    fmt,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -39,6 +43,9 @@ struct Arguments {
     /// How the MiniClusters come
     #[arg(long, value_enum, default_value_t = Load::Apply)]
     load: Load,
+    /// Another build of the operator, to compare with: it is measured in each round, too
+    #[arg(long, value_name = "PROGRAM")]
+    beside: Option<PathBuf>,
     /// How long to watch the settled operator
     #[arg(long, default_value_t = 120)]
     steady_seconds: u64,
@@ -57,6 +64,34 @@ struct Run {
     labels: load::Labels,
 }
 
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { creates_per_s, bare_seconds, load_seconds, pods_seconds, done_seconds, usage, .. } = self;
+        write!(
+            f,
+            "{:.2} times faster, {creates_per_s:.0} creates/s, bare Jobs {bare_seconds:.2} s, ",
+            self.times_faster()
+        )?;
+        write!(f, "loaded {load_seconds:.2} s, pods {pods_seconds:.2} s, done {done_seconds:.2} s, ")?;
+        let each = usage.requests.all() as f64 / MANY.clusters as f64;
+        write!(f, "{each:.1} requests each, {:.1} MB", usage.rss_mb)
+    }
+}
+
+impl Run {
+    fn ratio(&self, shape: Shape) -> f64 {
+        self.pods_seconds / floor(shape, CHILDREN, self.creates_per_s)
+    }
+
+    fn times_faster(&self) -> f64 {
+        original_ratio() / self.ratio(MANY)
+    }
+}
+
+fn original_ratio() -> f64 {
+    ORIGINAL_PODS_SECONDS / floor(MANY, ORIGINAL_CHILDREN, ORIGINAL_CREATES_PER_S)
+}
+
 #[tokio::main]
 async fn run(arguments: &[String]) -> Result<Report> {
     let arguments: Arguments = clap::Parser::parse_from(std::iter::once(&"minicluster".to_owned()).chain(arguments));
@@ -67,17 +102,11 @@ async fn run(arguments: &[String]) -> Result<Report> {
         let steady = if round == 1 { Duration::from_secs(arguments.steady_seconds) } else { Duration::ZERO };
         let mut run = measure(&binary, MANY, arguments.load, steady).await?;
         run.bare_seconds = bare::measure(MANY, arguments.load).await?;
-        eprintln!(
-            "round {round}: {:.0} creates/s, bare Jobs {:.2} s, loaded {:.2} s, pods {:.2} s, done {:.2} s, {:.1} requests each, {:.1} MB",
-            run.creates_per_s,
-            run.bare_seconds,
-            run.load_seconds,
-            run.pods_seconds,
-            run.done_seconds,
-            run.usage.requests.all() as f64 / MANY.clusters as f64,
-            run.usage.rss_mb
-        );
+        eprintln!("round {round}: {run}");
         runs.push(run);
+        if let Some(other) = &arguments.beside {
+            eprintln!("  beside: {}", measure(other, MANY, arguments.load, Duration::ZERO).await?);
+        }
     }
     let large = measure(&binary, LARGE, arguments.load, Duration::ZERO).await?;
     report(&runs, &large, arguments.steady_seconds)
@@ -130,15 +159,13 @@ fn floor(shape: Shape, children: usize, creates_per_s: f64) -> f64 {
 }
 
 fn report(runs: &[Run], large: &Run, steady_seconds: u64) -> Result<Report> {
-    let ratio = |run: &Run, shape| run.pods_seconds / floor(shape, CHILDREN, run.creates_per_s);
     // As the original's figures were taken.
     let mut by_ratio: Vec<&Run> = runs.iter().collect();
-    by_ratio.sort_by(|one, other| ratio(one, MANY).total_cmp(&ratio(other, MANY)));
+    by_ratio.sort_by(|one, other| one.ratio(MANY).total_cmp(&other.ratio(MANY)));
     let median = *by_ratio.get(runs.len() / 2).context("no run")?;
     let first = runs.first().context("no run")?;
     ensure!(first.usage.requests.writes() > 0, "the audit log shows no write of the operator");
     ensure!(runs.iter().chain([large]).all(|run| run.labels.wrong == 0), "a pod has the job-index of another");
-    let theirs = ORIGINAL_PODS_SECONDS / floor(MANY, ORIGINAL_CHILDREN, ORIGINAL_CREATES_PER_S);
     let each = |count: usize| count as f64 / MANY.clusters as f64;
     let per_minute = |count: usize| count as f64 * 60.0 / steady_seconds.max(1) as f64;
     let rss = runs.iter().map(|run| run.usage.rss_mb).fold(0.0, f64::max);
@@ -156,11 +183,11 @@ fn report(runs: &[Run], large: &Run, steady_seconds: u64) -> Result<Report> {
         "s",
         format!("as many objects at {:.0} creates/s, 32 in flight", median.creates_per_s),
     );
-    report.add("ratio", ratio(median, MANY), "x", "pods_seconds / floor_seconds");
-    report.add("original_ratio", theirs, "x", "the same of the original");
-    let each_round: Vec<String> = runs.iter().map(|run| format!("{:.2}", theirs / ratio(run, MANY))).collect();
+    report.add("ratio", median.ratio(MANY), "x", "pods_seconds / floor_seconds");
+    report.add("original_ratio", original_ratio(), "x", "the same of the original");
+    let each_round: Vec<String> = runs.iter().map(|run| format!("{:.2}", run.times_faster())).collect();
     let note = format!("the bar is 3; the rounds: {}", each_round.join(", "));
-    report.add("times_faster", theirs / ratio(median, MANY), "x", note);
+    report.add("times_faster", median.times_faster(), "x", note);
     report.add("bare_seconds", median.bare_seconds, "s", "until all pods of the same Jobs exist without an operator");
     report.add("over_bare", median.pods_seconds / median.bare_seconds, "x", "pods_seconds / bare_seconds");
     report.add(
@@ -181,7 +208,7 @@ fn report(runs: &[Run], large: &Run, steady_seconds: u64) -> Result<Report> {
     report.add("restart_writes", first.usage.restart.writes() as f64, "", "the bar is 0");
     report.add("rss_mb", rss, "MB", format!("the bar is half the original's: {}", ORIGINAL_RSS_MB / 2.0));
     report.add("large.pods_seconds", large.pods_seconds, "s", "one MiniCluster of size 1,000");
-    report.add("large.ratio", ratio(large, LARGE), "x", "against its floor");
+    report.add("large.ratio", large.ratio(LARGE), "x", "against its floor");
     report.add("large.requests", large.usage.requests.all() as f64, "", "once a Service selects by job-index");
     report.add("large.rss_mb", large.usage.rss_mb, "MB", "");
     report.add("large.labels_right", large.labels.right as f64, "", "pods whose job-index is their completion index");
