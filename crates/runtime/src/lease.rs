@@ -104,7 +104,10 @@ impl Elector {
                     tracing::error!(lease = self.settings.name, holder, "the lease was taken by somebody else");
                     break;
                 }
-                Ok(Err(error)) => tracing::warn!(lease = self.settings.name, %error, "lease not renewed, trying again"),
+                Ok(Err(error)) => {
+                    let error = crate::reconcile::plain(&error);
+                    tracing::warn!(lease = self.settings.name, error, "lease not renewed, trying again");
+                }
                 Err(_) => {}
             }
             if Instant::now() >= good + self.settings.renew_deadline {
@@ -119,17 +122,33 @@ impl Elector {
     /// Gives the lease back, so that a successor need not wait.
     pub async fn release(&mut self) {
         self.fence.close();
-        let Some((mut lease, _)) = self.seen.take() else { return };
-        let spec = lease.spec.get_or_insert_default();
-        if spec.holder_identity.as_deref() != Some(&self.settings.identity) {
-            return;
+        let mut outcome = self.give_back().await;
+        if matches!(&outcome, Err(kube::Error::Api(status)) if status.code == 409) {
+            // A renewal that the stop cut off was written all the same, or somebody took the lease.
+            outcome = match self.look().await {
+                Ok(()) => self.give_back().await,
+                Err(error) => Err(error),
+            };
         }
+        self.seen = None;
+        if let Err(error) = outcome {
+            let error = crate::reconcile::plain(&error);
+            tracing::warn!(lease = self.settings.name, error, "lease not released; a successor waits until it expires");
+        }
+    }
+
+    /// Writes that nobody holds it, if we do as far as we know.
+    async fn give_back(&self) -> Result<(), kube::Error> {
+        let Some((lease, _)) = &self.seen else { return Ok(()) };
+        if holder(lease) != Some(self.settings.identity.as_str()) {
+            return Ok(());
+        }
+        let mut lease = lease.clone();
+        let spec = lease.spec.get_or_insert_default();
         spec.holder_identity = None;
         spec.lease_duration_seconds = Some(1);
         spec.renew_time = Some(MicroTime(self.clock.now()));
-        if let Err(error) = self.api.replace(&self.settings.name, &PostParams::default(), &lease).await {
-            tracing::warn!(lease = self.settings.name, %error, "lease not released; a successor waits until it expires");
-        }
+        self.api.replace(&self.settings.name, &PostParams::default(), &lease).await.map(drop)
     }
 
     async fn attempt(&mut self) -> Result<Attempt, kube::Error> {

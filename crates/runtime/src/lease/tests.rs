@@ -134,6 +134,33 @@ async fn a_released_lease_is_taken_over_quickly() {
     assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
 }
 
+/// The stop comes while a renewal is on its way: it is written, and its answer heard by nobody.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_was_cut_off_does_not_keep_the_lease() {
+    let server = Server::default();
+    let (mut elector, fence) = server.candidate("a");
+    elector.acquire(|_| {}).await;
+    server.lease.lock().unwrap().as_mut().unwrap()["metadata"]["resourceVersion"] = json!("999");
+    elector.release().await;
+    assert_eq!(server.holder(), None);
+    assert!(!writes(&fence).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_lease_of_somebody_else_is_not_given_back() {
+    let server = Server::default();
+    let (mut elector, _) = server.candidate("a");
+    elector.acquire(|_| {}).await;
+    {
+        let mut lease = server.lease.lock().unwrap();
+        let lease = lease.as_mut().unwrap();
+        lease["spec"]["holderIdentity"] = json!("thief");
+        lease["metadata"]["resourceVersion"] = json!("999");
+    }
+    elector.release().await;
+    assert_eq!(server.holder().unwrap(), "thief");
+}
+
 #[tokio::test(start_paused = true)]
 async fn without_the_server_writing_stops_before_anybody_else_may_start() {
     let server = Server::default();
