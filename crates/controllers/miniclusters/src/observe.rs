@@ -23,6 +23,7 @@ use crate::{
     certificate::Certificate,
     cluster::{COMPONENT, Cluster, Settings},
     gang::is_gang,
+    plan::{is_over, is_suspended},
     rivals,
     room::Rival,
     sight::Sight,
@@ -118,12 +119,13 @@ impl Eyes<'_> {
         let strangers = self.strangers(minicluster, live).await?;
         let job = live.read::<Job>(&namespace, &name).filter(|_| !strangers.contains(&("Job", name.clone())));
         let stored = self.stored(minicluster, live);
-        let waits = job.as_ref().is_none_or(|job| job.spec.as_ref().and_then(|spec| spec.suspend) == Some(true));
+        let waits = job.as_ref().is_none_or(is_suspended);
+        let runs = !waits && !job.as_ref().is_some_and(is_over);
         let mut world = World {
             is_certificate_stored: stored.is_some(),
             services_pod: live.read::<Pod>(&namespace, &format!("{name}-services")),
             is_index_selected: self.sight.is_index_selected(&namespace).await,
-            going: if waits { BTreeSet::new() } else { self.sight.going().await },
+            going: if runs { self.sight.going().await } else { BTreeSet::new() },
             strangers,
             kueue: self.kueue,
             refusals: live.failures().iter().map(refusal).collect(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is watched beside the children, each object reduced to what a plan reads.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use bivouac_runtime::{
     Runtime,
@@ -56,7 +56,7 @@ impl Sight {
         Self {
             ranks: Widening::new(runtime, Mirror::new("pods", trim_rank), &leads, &ranks),
             misnamed: OnDemand::new(runtime, misnamed, |config| config.labels(&labelled)),
-            leaving: OnDemand::new(runtime, Mirror::of_some("nodes", trim_machine, Machine::is_going), |config| config),
+            leaving: OnDemand::new(runtime, nodes_that_go(), |config| config),
             machines: OnDemand::new(runtime, Mirror::new("nodes", trim_machine), |config| config),
             occupants: OnDemand::new(runtime, Mirror::new("pods", trim_occupant), |config| config.fields(living)),
             services: SelectingService::watch(runtime),
@@ -76,6 +76,11 @@ impl Sight {
     pub async fn going(&self) -> BTreeSet<String> {
         self.leaving.look().await.all().iter().map(|machine| machine.name_any()).collect()
     }
+}
+
+/// Of the nodes there may be thousands, and mostly none of these.
+fn nodes_that_go() -> Arc<Mirror<Machine>> {
+    Mirror::of_some("nodes", trim_machine, Machine::is_going)
 }
 
 fn holds<K: Resource + Clone>(mirror: &Mirror<K>, namespace: &str) -> bool {
@@ -187,3 +192,34 @@ macro_rules! selecting {
 selecting!(SelectingService, Service);
 selecting!(SelectingPolicy, NetworkPolicy);
 selecting!(SelectingBudget, PodDisruptionBudget);
+
+#[cfg(test)]
+mod tests {
+    use kube::{ResourceExt, runtime::watcher::Event};
+    use serde_json::json;
+
+    use super::{Machine, nodes_that_go};
+
+    fn node(name: &str, version: u32, taint: Option<&str>) -> Machine {
+        let taints: Vec<_> = taint.iter().map(|key| json!({"key": key, "effect": "NoSchedule"})).collect();
+        let metadata = json!({"name": name, "uid": name, "resourceVersion": version.to_string()});
+        serde_json::from_value(json!({"metadata": metadata, "spec": {"taints": taints}})).unwrap()
+    }
+
+    #[test]
+    fn of_the_nodes_only_those_that_go_are_held() {
+        let nodes = nodes_that_go();
+        let names = || nodes.all().iter().map(|node| node.name_any()).collect::<Vec<_>>();
+        nodes.take_event(Event::Init);
+        nodes.take_event(Event::InitApply(node("stays", 1, Some("nvidia.com/gpu"))));
+        nodes.take_event(Event::InitApply(node("goes", 2, Some("karpenter.sh/disrupted"))));
+        nodes.take_event(Event::InitDone);
+        assert_eq!(names(), ["goes"]);
+        nodes.take_event(Event::Apply(node("stays", 3, None)));
+        assert_eq!(names(), ["goes"]);
+        nodes.take_event(Event::Apply(node("goes", 4, None)));
+        assert!(names().is_empty(), "it stays after all");
+        let heard = nodes.take_event(Event::Apply(node("stays", 5, Some("bivouac.dev/going"))));
+        assert!(names() == ["stays"] && heard.len() == 1, "{heard:?}");
+    }
+}
