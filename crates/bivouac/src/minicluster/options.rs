@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The flags of `bivouac minicluster`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -153,9 +153,8 @@ pub struct DeleteOptions {
 
 #[derive(Debug, Args)]
 pub struct RenderOptions {
-    /// File with MiniClusters, in YAML or JSON; - reads stdin
-    #[arg(short, long)]
-    pub file: PathBuf,
+    #[command(flatten)]
+    pub source: Source,
     /// Namespace for MiniClusters that name none
     #[arg(short, long, default_value = "default")]
     pub namespace: String,
@@ -164,9 +163,52 @@ pub struct RenderOptions {
     pub new_certificate: bool,
 }
 
+/// One file, named by itself or as kubectl wants it.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct Source {
+    /// File with MiniClusters, in YAML or JSON; - reads stdin
+    #[arg(value_name = "FILE")]
+    plain: Option<PathBuf>,
+    /// The same, as kubectl takes it
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+impl Source {
+    pub fn path(&self) -> &Path {
+        // One of them is always there.
+        self.plain.as_deref().or(self.file.as_deref()).unwrap_or(Path::new("-"))
+    }
+}
+
 fn pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("it must look like NAME=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Parser, error::ErrorKind};
+
+    use super::{Path, Verb};
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(subcommand)]
+        verb: Verb,
+    }
+
+    #[test]
+    fn a_file_to_render_is_named_by_itself_or_as_for_kubectl() {
+        let line = |words: &[&str]| Line::try_parse_from([&["bivouac", "render"], words].concat());
+        for words in [&["a.yaml"][..], &["-f", "a.yaml"], &["--file", "a.yaml"], &["-n", "lab", "a.yaml"]] {
+            let Verb::Render(options) = line(words).unwrap().verb else { panic!("{words:?}") };
+            assert_eq!(options.source.path(), Path::new("a.yaml"), "{words:?}");
+        }
+        assert_eq!(line(&[]).unwrap_err().kind(), ErrorKind::MissingRequiredArgument);
+        assert_eq!(line(&["a.yaml", "-f", "b.yaml"]).unwrap_err().kind(), ErrorKind::ArgumentConflict);
     }
 }

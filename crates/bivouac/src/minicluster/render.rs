@@ -19,14 +19,15 @@ const WARNING: &str =
     "# The Secret holds a placeholder that everybody knows. For real use, render with --new-certificate.\n";
 
 pub fn run(options: &RenderOptions) -> Result<ExitCode> {
-    let source = options.file.display().to_string();
+    let path = options.source.path();
+    let source = path.display().to_string();
     let text = match source.as_str() {
         "-" => {
             let mut text = String::new();
             std::io::stdin().read_to_string(&mut text).context("stdin cannot be read")?;
             text
         }
-        _ => std::fs::read_to_string(&options.file).with_context(|| format!("{source} cannot be read"))?,
+        _ => std::fs::read_to_string(path).with_context(|| format!("{source} cannot be read"))?,
     };
     let source = if source == "-" { "stdin" } else { &source };
     let seed = if options.new_certificate { rand::random() } else { PLACEHOLDER };
