@@ -20,6 +20,11 @@ use tower::{BoxError, ServiceBuilder, retry::RetryLayer};
 const PING_EVERY: Duration = Duration::from_secs(5);
 const PING_PATIENCE: Duration = Duration::from_secs(5);
 
+/// What the server may send on one stream, and on all of them, before we have read any of it. Watches and answers share the
+/// connection: where they must wait for each other, the server ends a watch as too slow.
+const STREAM_WINDOW: u32 = 256 << 10;
+const CONNECTION_WINDOW: u32 = 4 << 20;
+
 /// Why no client could be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
@@ -64,7 +69,8 @@ pub fn connect(config: Config, agent: &str) -> Result<Client, ConnectError> {
         .pool_timer(TokioTimer::new())
         .http2_keep_alive_interval(PING_EVERY)
         .http2_keep_alive_timeout(PING_PATIENCE)
-        .http2_adaptive_window(true)
+        .http2_initial_stream_window_size(STREAM_WINDOW)
+        .http2_initial_connection_window_size(CONNECTION_WINDOW)
         .build(builder.enable_all_versions().wrap_connector(tcp));
 
     let agent = HeaderValue::from_str(agent).unwrap_or(HeaderValue::from_static("bivouac"));
