@@ -8,8 +8,12 @@ use std::{collections::VecDeque, time::Duration};
 use futures::{Stream, StreamExt, stream::BoxStream};
 use tokio::time::{Instant, timeout_at};
 
-/// A crowd is there when nobody has come for so long.
+/// A crowd is there when nobody has come for so long, or for so many times as long as it takes one of them to come: on a
+/// busy server whoever brings them stumbles.
 const QUIET: Duration = Duration::from_millis(50);
+const STEPS: u32 = 4;
+/// Whoever comes after such a break is the first of others.
+const BREAK: Duration = Duration::from_millis(250);
 /// Where newcomers never cease, the first of them waits no longer.
 const MOST: Duration = Duration::from_secs(2);
 
@@ -22,7 +26,8 @@ where
     T: Send + 'static,
     E: Send + 'static,
 {
-    let crowd = Crowd { coming: Some(coming), is_new, held: VecDeque::new(), first: None, last: None, goes: false };
+    let (coming, held, step) = (Some(coming), VecDeque::new(), Duration::ZERO);
+    let crowd = Crowd { coming, is_new, held, first: None, last: None, step, goes: false };
     futures::stream::unfold(crowd, |mut crowd| async move {
         let next = crowd.next().await?;
         Some((next, crowd))
@@ -38,6 +43,8 @@ struct Crowd<T, E, F> {
     first: Option<Instant>,
     /// When the last newcomer came.
     last: Option<Instant>,
+    /// How long it takes a newcomer to come, lately.
+    step: Duration,
     /// Those who are held are on their way.
     goes: bool,
 }
@@ -51,7 +58,8 @@ impl<T, E, F: Fn(&T) -> bool> Crowd<T, E, F> {
                     None => (self.goes, self.first) = (false, None),
                 }
             }
-            let due = self.first.zip(self.last).map(|(first, last)| (first + MOST).min(last + QUIET));
+            let quiet = (self.step * STEPS).clamp(QUIET, BREAK);
+            let due = self.first.zip(self.last).map(|(first, last)| (first + MOST).min(last + quiet));
             let coming = match (&mut self.coming, due) {
                 (None, None) => return None,
                 (None, Some(_)) => None,
@@ -71,8 +79,12 @@ impl<T, E, F: Fn(&T) -> bool> Crowd<T, E, F> {
     /// Whether a newcomer who comes now is close behind another one, and has to wait.
     fn follows(&mut self) -> bool {
         let now = Instant::now();
-        let before = self.last.replace(now);
-        let follows = self.first.is_some() || before.is_some_and(|before| now < before + QUIET);
+        let step = self.last.replace(now).map(|last| now - last).filter(|step| *step < BREAK);
+        if let Some(step) = step {
+            // One slow step is soon forgotten.
+            self.step = step.max(self.step / 2);
+        }
+        let follows = self.first.is_some() || step.is_some();
         if follows {
             self.first.get_or_insert(now);
         }
@@ -94,21 +106,55 @@ mod tests {
         (say, together(coming.boxed(), |one| one % 2 == 0).boxed())
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn the_first_goes_at_once_and_the_others_when_none_has_come_for_a_moment() {
-        let (say, mut crowd) = crowd();
-        let start = Instant::now();
+    /// 2, and then 4 and so on, each so long after the one before it.
+    fn come(say: mpsc::UnboundedSender<Item>, steps: &[Duration]) {
+        let steps = steps.to_vec();
         tokio::spawn(async move {
-            for one in [2, 4, 6] {
+            let mut one = 2;
+            say.unbounded_send(Ok(one)).unwrap();
+            for step in steps {
+                tokio::time::sleep(step).await;
+                one += 2;
                 say.unbounded_send(Ok(one)).unwrap();
-                tokio::time::sleep(QUIET / 2).await;
             }
             std::future::pending::<()>().await;
             drop(say);
         });
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_goes_at_once_and_the_others_when_none_has_come_for_a_moment() {
+        let (say, mut crowd) = crowd();
+        let start = Instant::now();
+        come(say, &[QUIET / 10, QUIET / 10]);
         assert_eq!((crowd.next().await, start.elapsed()), (Some(Ok(2)), Duration::ZERO));
         for one in [4, 6] {
-            assert_eq!((crowd.next().await, start.elapsed()), (Some(Ok(one)), QUIET * 2));
+            assert_eq!((crowd.next().await, start.elapsed()), (Some(Ok(one)), QUIET / 5 + QUIET));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_brings_them_may_stumble() {
+        let (say, mut crowd) = crowd();
+        let start = Instant::now();
+        // One is late, and those after it come as fast as before.
+        let (slow, fast) = (QUIET * 2, QUIET / 10);
+        come(say, &[slow, slow, fast, fast, fast, fast]);
+        assert_eq!((crowd.next().await, start.elapsed()), (Some(Ok(2)), Duration::ZERO));
+        let all = slow * 2 + fast * 4;
+        for one in [4, 6, 8, 10, 12, 14] {
+            assert_eq!((crowd.next().await, start.elapsed()), (Some(Ok(one)), all + QUIET), "{one}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_crowd_is_waited_for_as_well() {
+        let (say, mut crowd) = crowd();
+        let (start, step) = (Instant::now(), QUIET * 6 / 5);
+        come(say, &[step; 4]);
+        assert_eq!((crowd.next().await, start.elapsed()), (Some(Ok(2)), Duration::ZERO));
+        for one in [4, 6, 8, 10] {
+            assert_eq!((crowd.next().await, start.elapsed()), (Some(Ok(one)), step * (4 + STEPS)), "{one}");
         }
     }
 
@@ -119,7 +165,7 @@ mod tests {
             let start = Instant::now();
             say.unbounded_send(Ok(one)).unwrap();
             assert_eq!((crowd.next().await, start.elapsed()), (Some(Ok(one)), Duration::ZERO));
-            tokio::time::sleep(QUIET).await;
+            tokio::time::sleep(BREAK).await;
         }
     }
 
