@@ -109,6 +109,23 @@ impl<K: Resource + Clone> Mirror<K> {
         self.read().objects.get(key).map(|entry| entry.object.clone())
     }
 
+    /// The object, and the hash of the wish that it holds as far as anybody compared.
+    pub fn compared(&self, key: &Key) -> (Option<Arc<K>>, Option<u64>) {
+        let state = self.read();
+        let entry = state.objects.get(key);
+        (entry.map(|entry| entry.object.clone()), entry.and_then(|entry| entry.holds))
+    }
+
+    /// Notes that this version of an object holds a wish. Forgotten as soon as somebody asks for something else.
+    pub fn holds(&self, key: &Key, version: Option<&str>, wish: u64) {
+        let mut state = self.write();
+        let entry =
+            state.objects.get_mut(key).filter(|entry| entry.object.meta().resource_version.as_deref() == version);
+        if let Some(entry) = entry {
+            entry.holds = Some(wish);
+        }
+    }
+
     /// The objects that name `uid` as their owner, by our label or by a controller reference.
     pub fn owned_by(&self, uid: &str) -> Vec<Arc<K>> {
         let state = self.read();

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use tokio::time::Instant;
 
@@ -29,6 +30,8 @@ pub(super) struct Entry<K> {
     pub object: Arc<K>,
     /// When our own write put it here, if it did.
     pub written: Option<Instant>,
+    /// The hash of the wish that it holds already, as far as anybody compared.
+    pub holds: Option<u64>,
 }
 
 impl<K: Resource + Clone> State<K> {
@@ -47,11 +50,13 @@ impl<K: Resource + Clone> State<K> {
     }
 
     pub(super) fn put(&mut self, key: Key, object: Arc<K>, written: Option<Instant>) -> Option<Arc<K>> {
+        let old = self.objects.get(&key);
+        let holds = old.and_then(|old| old.holds.filter(|_| asks_for_the_same(old.object.meta(), object.meta())));
         let before = self.take(&key);
         for owner in owners(&*object) {
             self.by_owner.entry(owner).or_default().insert(key.clone());
         }
-        self.objects.insert(key, Entry { object, written });
+        self.objects.insert(key, Entry { object, written, holds });
         before
     }
 
@@ -115,6 +120,18 @@ impl<K: Resource + Clone> State<K> {
         self.erased.clear();
         changes
     }
+}
+
+/// Two versions of an object that differ in what it reports only. Kinds that count no generations never say so.
+fn asks_for_the_same(before: &ObjectMeta, after: &ObjectMeta) -> bool {
+    after.generation.is_some()
+        && before.generation == after.generation
+        && before.uid == after.uid
+        && before.labels == after.labels
+        && before.annotations == after.annotations
+        && before.owner_references == after.owner_references
+        && before.finalizers == after.finalizers
+        && before.deletion_timestamp == after.deletion_timestamp
 }
 
 /// Resource versions of one kind are numbers that grow (Kubernetes says so since 1.35).

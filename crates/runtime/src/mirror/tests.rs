@@ -153,3 +153,36 @@ fn in_doubt_it_keeps_what_it_holds_and_waits_for_the_next_list() {
     assert_eq!(listed(&mirror, &[object("a", "1", 1), object("b", "2", 2)]), 1, "only what is new");
     assert!(mirror.is_ready());
 }
+
+#[test]
+fn what_was_compared_counts_until_somebody_asks_for_something_else() {
+    const WISH: u64 = 7;
+    let key = Key::new("ns", "a");
+    let generation = |generation, version| {
+        let mut object = object("a", "1", version);
+        object.metadata.generation = generation;
+        object
+    };
+    let mirror = mirror();
+    let compared = |object: Option<ConfigMap>| {
+        object.into_iter().for_each(|object| drop(mirror.take_event(Event::Apply(object))));
+        mirror.compared(&key).1
+    };
+    listed(&mirror, &[generation(Some(1), 1)]);
+    mirror.holds(&key, Some("0"), WISH);
+    assert_eq!(compared(None), None, "it was another version that was compared");
+    mirror.holds(&key, Some("1"), WISH);
+    assert_eq!(compared(None), Some(WISH));
+    assert_eq!(compared(Some(generation(Some(1), 2))), Some(WISH), "it only reports something");
+    assert_eq!(compared(Some(generation(Some(2), 3))), None, "its spec changed");
+    mirror.holds(&key, Some("3"), WISH);
+    let mut relabelled = generation(Some(2), 4);
+    relabelled.metadata.annotations = Some([("note".to_owned(), "x".to_owned())].into());
+    assert_eq!(compared(Some(relabelled)), None, "labels and annotations have no generation");
+    assert_eq!(compared(Some(generation(None, 5))), None);
+    mirror.holds(&key, Some("5"), WISH);
+    assert_eq!(compared(Some(generation(None, 6))), None, "without a generation nobody knows");
+    mirror.holds(&key, Some("6"), WISH);
+    mirror.wrote(generation(None, 7));
+    assert_eq!(compared(None), None, "what we wrote ourselves is compared as well");
+}

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{
     Kind,
-    children::{Children, unpacked},
+    children::{Children, Failure, unpacked},
     containment::{contains, fingerprint},
     error::Error,
     inherit::taken_over,
@@ -34,10 +34,12 @@ pub(super) struct Writer {
 }
 
 /// A dressed child beside what exists of it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Dressed {
     pub child: Child,
     pub live: Option<Arc<DynamicObject>>,
+    /// The hash of the child before it was dressed.
+    pub wish: u64,
 }
 
 /// Server-side apply by force. The server refuses a field that it does not know in any case; what it would check beyond
@@ -60,12 +62,6 @@ pub fn dress<K: Kind>(mut child: Child, owner: &K) -> Child {
 }
 
 impl Dressed {
-    pub fn new<K: Kind>(child: Child, owner: &K, children: &Children) -> Self {
-        let child = dress(child, owner);
-        let live = children.live(&child);
-        Self { child, live }
-    }
-
     /// True when the object exists and was never applied by us.
     fn is_inherited(&self) -> bool {
         self.live.as_ref().is_some_and(|live| !live.annotations().contains_key(APPLIED_ANNOTATION))
@@ -93,25 +89,40 @@ fn entry<'a>(value: &'a mut Value, key: &str) -> &'a mut Value {
 }
 
 impl Writer {
-    /// Applies by force: fields we want are ours, fields of others stay theirs.
-    pub async fn apply(&self, dressed: &Dressed, children: &Children) -> Result<DynamicObject, Error> {
-        let child = &dressed.child;
-        if dressed.is_inherited() && !self.predecessors.is_empty() {
-            self.take_over(child).await?;
+    /// Applies by force: fields we want are ours, fields of others stay theirs. What the server makes of it counts as what
+    /// was wanted, also where it keeps some of it in another form: asked again, it would answer the same.
+    pub async fn apply(&self, mut dressed: Dressed, children: &Children) -> Result<(), Failure> {
+        let applied = self.write(&mut dressed, children).await;
+        let Dressed { child, wish, .. } = dressed;
+        match applied {
+            Ok(version) => {
+                children.holds(&child, version.as_deref(), wish);
+                Ok(())
+            }
+            Err(error) => Err(Failure { kind: child.resource.kind, key: child.key, error }),
         }
-        let mut body = child.body.clone();
-        let seen = dressed.live.as_ref().and_then(|live| live.uid());
+    }
+
+    /// Returns the version that the server made.
+    async fn write(&self, dressed: &mut Dressed, children: &Children) -> Result<Option<String>, Error> {
+        if dressed.is_inherited() && !self.predecessors.is_empty() {
+            self.take_over(&dressed.child).await?;
+        }
+        let Dressed { child, live, .. } = dressed;
+        let seen = live.as_ref().and_then(|live| live.uid());
+        let meta = entry(&mut child.body, "metadata");
         match (&child.only, &seen) {
             (Only::Always, _) => {}
             // No object ever has this version: the server answers with a conflict if one exists.
-            (Only::IfAbsent, _) | (Only::IfOurs, None) => entry(&mut body, "metadata")["resourceVersion"] = json!("1"),
-            (Only::IfUid(uid), _) | (Only::IfOurs, Some(uid)) => entry(&mut body, "metadata")["uid"] = json!(uid),
+            (Only::IfAbsent, _) | (Only::IfOurs, None) => meta["resourceVersion"] = json!("1"),
+            (Only::IfUid(uid), _) | (Only::IfOurs, Some(uid)) => meta["uid"] = json!(uid),
         }
-        let params = by_force(&self.manager);
-        let applied = self.api(&child.resource, &child.key).patch(&child.key.name, &params, &Patch::Apply(&body)).await;
+        let (params, patch) = (by_force(&self.manager), Patch::Apply(&child.body));
+        let applied = self.api(&child.resource, &child.key).patch(&child.key.name, &params, &patch).await;
         let applied = applied.map_err(|error| Error::api(doing("apply", &child.resource, &child.key), error))?;
-        kept(children, &child.resource, applied.clone());
-        Ok(applied)
+        let version = applied.resource_version();
+        kept(children, &child.resource, applied);
+        Ok(version)
     }
 
     /// Whether the server still has this very object, not on its way out. Who may list may ask this.

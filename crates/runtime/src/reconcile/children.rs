@@ -160,8 +160,16 @@ impl Children {
         self.0.get(&GroupKind(child.group.clone(), child.kind.clone())).map(|shelf| &shelf.mirror)
     }
 
-    pub(super) fn live(&self, child: &Child) -> Option<Arc<DynamicObject>> {
-        self.mirror_of(&child.resource)?.get(&child.key)
+    /// What exists of a child, and the hash of the wish that it holds as far as anybody compared.
+    pub(super) fn live(&self, child: &Child) -> (Option<Arc<DynamicObject>>, Option<u64>) {
+        self.mirror_of(&child.resource).map_or((None, None), |mirror| mirror.compared(&child.key))
+    }
+
+    /// Takes note that this version holds what is wanted of a child, or as much of it as the server keeps.
+    pub(super) fn holds(&self, child: &Child, version: Option<&str>, wish: u64) {
+        if let Some(mirror) = self.mirror_of(&child.resource) {
+            mirror.holds(&child.key, version, wish);
+        }
     }
 
     /// Everything that names this owner and may be deleted when no longer planned.

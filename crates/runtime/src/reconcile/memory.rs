@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
@@ -11,7 +11,7 @@ use kube::{ResourceExt, core::DynamicObject};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{Kind, apply::Dressed, plan::Truth};
+use super::{Kind, plan::Truth};
 use crate::mirror::Key;
 
 /// Short-lived knowledge about our own writes. Losing it costs requests, never correctness.
@@ -25,8 +25,6 @@ pub(super) struct Memory {
     untold: Mutex<HashMap<Key, Instant>>,
     /// What each object last said about its readiness.
     readiness: Mutex<HashMap<Key, Truth>>,
-    /// Children that the server keeps in another form than we asked for: written once per version of theirs.
-    stubborn: Mutex<HashMap<(String, Key), (Value, String)>>,
 }
 
 #[derive(Debug)]
@@ -97,28 +95,6 @@ impl Memory {
             Some(ready) => readiness.insert(key.clone(), ready),
             None => readiness.remove(key),
         }
-    }
-
-    pub fn note_stubborn(&self, dressed: &Dressed, applied: &DynamicObject) {
-        let id = (dressed.child.resource.kind.clone(), dressed.child.key.clone());
-        let after = Dressed { child: dressed.child.clone(), live: Some(Arc::new(applied.clone())) };
-        let mut stubborn = self.stubborn.lock().unwrap_or_else(PoisonError::into_inner);
-        if after.stands() {
-            stubborn.remove(&id);
-        } else {
-            tracing::debug!(kind = id.0, object = %id.1, "the server keeps this object in another form than applied");
-            stubborn.insert(id, (dressed.child.body.clone(), applied.resource_version().unwrap_or_default()));
-        }
-    }
-
-    /// We applied exactly this, and the object has not changed since.
-    pub fn is_stubborn(&self, dressed: &Dressed) -> bool {
-        let id = (dressed.child.resource.kind.clone(), dressed.child.key.clone());
-        let stubborn = self.stubborn.lock().unwrap_or_else(PoisonError::into_inner);
-        stubborn.get(&id).is_some_and(|(body, version)| {
-            *body == dressed.child.body
-                && dressed.live.as_ref().and_then(|live| live.resource_version()).as_ref() == Some(version)
-        })
     }
 }
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One pass over one object: look, plan, write the difference, look again, tell.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures::StreamExt;
 use jiff::Timestamp;
@@ -12,11 +16,11 @@ use kube::{
 
 use super::{
     Reconciler,
-    apply::{Dressed, Writer},
+    apply::{Dressed, Writer, dress},
     children::{Children, Failure},
     error::Error,
     memory::Memory,
-    plan::{Note, Plan},
+    plan::{Child, Note, Plan},
     status,
 };
 use crate::{events::Events, metrics::Metrics, mirror::Key};
@@ -39,6 +43,8 @@ pub(super) struct Engine<R> {
     pub metrics: Arc<Metrics>,
     /// What we wrote and may not have seen come back yet.
     pub memory: Memory,
+    /// Tells two wishes for a child apart.
+    pub hasher: RandomState,
 }
 
 type PlanOf<R> = Plan<<R as Reconciler>::Status, <R as Reconciler>::Effect>;
@@ -99,27 +105,39 @@ impl<R: Reconciler> Engine<R> {
         Err(Error::Restless(ROUNDS))
     }
 
-    /// What of the plan is not true yet. Pure.
+    /// What of the plan is not true yet.
     fn difference(&self, object: &R::Kind, plan: &mut PlanOf<R>) -> Work<R::Effect> {
         let stages = std::mem::take(&mut plan.stages);
-        let dress = |child| Dressed::new(child, object, &self.children);
-        let stages: Vec<Vec<Dressed>> =
-            stages.into_iter().map(|stage| stage.into_iter().map(dress).collect()).collect();
         // Children of an object that goes are left to ownership.
         let prune = plan.prune && object.meta().deletion_timestamp.is_none();
         let surplus = if prune { self.surplus(object, &stages) } else { Vec::new() };
-        let open = |stage: Vec<Dressed>| {
-            stage.into_iter().filter(|dressed| !dressed.stands() && !self.memory.is_stubborn(dressed)).collect()
-        };
+        let open = |stage: Vec<Child>| stage.into_iter().filter_map(|child| self.open(object, child)).collect();
         let stages = stages.into_iter().map(open).filter(|stage: &Vec<_>| !stage.is_empty()).collect();
         Work { stages, surplus, effects: std::mem::take(&mut plan.effects), deeds: std::mem::take(&mut plan.deeds) }
     }
 
+    /// The child in its dress, unless what exists holds all of it. What was compared once is not compared again while
+    /// neither side changes: in a pass over a settled object that is nearly all there is to do.
+    fn open(&self, object: &R::Kind, child: Child) -> Option<Dressed> {
+        let wish = self.hasher.hash_one((&child.body, object.meta().uid.as_deref()));
+        let (live, holds) = self.children.live(&child);
+        if live.is_some() && holds == Some(wish) {
+            return None;
+        }
+        let dressed = Dressed { child: dress(child, object), live, wish };
+        if !dressed.stands() {
+            return Some(dressed);
+        }
+        let version = dressed.live.as_ref().and_then(|live| live.resource_version());
+        self.children.holds(&dressed.child, version.as_deref(), wish);
+        None
+    }
+
     /// Children that are ours, by label or by controller reference, and that no stage names any more.
-    fn surplus(&self, object: &R::Kind, stages: &[Vec<Dressed>]) -> Vec<(ApiResource, Arc<DynamicObject>)> {
+    fn surplus(&self, object: &R::Kind, stages: &[Vec<Child>]) -> Vec<(ApiResource, Arc<DynamicObject>)> {
         let Some(uid) = object.uid() else { return Vec::new() };
         let planned = |resource: &ApiResource, key: &Key| {
-            stages.iter().flatten().any(|Dressed { child, .. }| {
+            stages.iter().flatten().any(|child| {
                 (&child.resource.group, &child.resource.kind, &child.key) == (&resource.group, &resource.kind, key)
             })
         };
@@ -133,15 +151,8 @@ impl<R: Reconciler> Engine<R> {
     /// Writes stage after stage, then removes, then acts outside. Stops after the first stage that fails.
     async fn execute(&self, object: &R::Kind, work: Work<R::Effect>) -> Vec<Failure> {
         for stage in work.stages {
-            let writes = stage.into_iter().map(|dressed| async move {
-                match self.writer.apply(&dressed, &self.children).await {
-                    Ok(applied) => {
-                        self.memory.note_stubborn(&dressed, &applied);
-                        None
-                    }
-                    Err(error) => Some(Failure { kind: dressed.child.resource.kind, key: dressed.child.key, error }),
-                }
-            });
+            let writes =
+                stage.into_iter().map(|dressed| async move { self.writer.apply(dressed, &self.children).await.err() });
             let failures = collect(writes).await;
             if !failures.is_empty() {
                 return failures;

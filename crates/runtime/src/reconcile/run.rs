@@ -147,6 +147,7 @@ fn engine<R: Reconciler>(runtime: &Runtime, reconciler: R, children: Children) -
         clock: runtime.clock.clone(),
         metrics: runtime.metrics.clone(),
         memory: Memory::default(),
+        hasher: Default::default(),
     }
 }
 

@@ -15,10 +15,10 @@ use http::{Method, Request, Response};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Api, Client, CustomResourceExt, ResourceExt,
-    api::{DeleteParams, ListParams, PostParams},
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
     client::Body,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -140,6 +140,63 @@ async fn a_server_that_always_refuses_is_not_hammered_and_the_others_go_on() {
     assert!((2..20).contains(&tries), "{tries} tries in five seconds");
     assert!(camp.finalizers().iter().any(|name| name == FINALIZER));
     process.stop().await;
+}
+
+/// Some policy of the cluster may change what we write. Two who do not tire would write for ever.
+#[tokio::test]
+async fn a_child_that_the_server_keeps_in_another_form_is_written_once() {
+    let cluster = stage().await;
+    let client = cluster.client();
+    rename_tents(&cluster).await;
+    let api = Api::<Camp>::default_namespaced(client.clone());
+    let (outside, writes) = (Outside::default(), Arc::new(AtomicUsize::new(0)));
+    let process = start(through(&client, counted(&writes)), &outside);
+    live(&api, "odd", &outside).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    // All but the last one, which lets go of the camp.
+    assert_eq!(writes.load(Ordering::SeqCst), WRITES - 1);
+    let touch = json!({"metadata": {"annotations": {"touched": "yes"}}});
+    api.patch("odd", &PatchParams::default(), &Patch::Merge(&touch)).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(writes.load(Ordering::SeqCst), WRITES - 1, "another look is no reason to write again");
+    let note = Api::<ConfigMap>::default_namespaced(client).get("odd-red").await.unwrap();
+    assert_eq!(note.data.unwrap()["tent"], "another");
+    process.stop().await;
+}
+
+async fn rename_tents(cluster: &TestCluster) {
+    let object = |kind: &str, spec: Value| {
+        let api = "admissionregistration.k8s.io/v1";
+        json!({"apiVersion": api, "kind": kind, "metadata": {"name": "renames.test.bivouac.dev"}, "spec": spec})
+    };
+    let rule = json!({
+        "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"], "operations": ["CREATE", "UPDATE"],
+    });
+    let rename = "[JSONPatch{op: 'replace', path: '/data/tent', value: 'another'}]";
+    let policy = object(
+        "MutatingAdmissionPolicy",
+        json!({
+            "failurePolicy": "Fail",
+            "reinvocationPolicy": "Never",
+            "matchConstraints": {"objectSelector": {"matchLabels": {"camp": "yes"}}, "resourceRules": [rule]},
+            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": rename}}],
+        }),
+    );
+    let binding = object("MutatingAdmissionPolicyBinding", json!({"policyName": "renames.test.bivouac.dev"}));
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": [policy, binding]});
+    std::fs::write(file.path(), list.to_string()).unwrap();
+    let applied = cluster.kubectl(&["apply", "-f", &file.path().display().to_string()]).await.unwrap();
+    assert!(applied.status.success(), "{}", String::from_utf8_lossy(&applied.stderr));
+    // It takes a moment until the server goes by it.
+    let (api, until) = (Api::<ConfigMap>::default_namespaced(cluster.client()), Instant::now() + PATIENCE);
+    let probe = json!({"metadata": {"name": "probe", "labels": {"camp": "yes"}}, "data": {"tent": "red"}});
+    let probe: ConfigMap = serde_json::from_value(probe).unwrap();
+    let try_it = PostParams { dry_run: true, ..PostParams::default() };
+    while api.create(&try_it, &probe).await.unwrap().data.unwrap()["tent"] != "another" {
+        assert!(Instant::now() < until, "the policy does not work");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 // === the life of a camp ===
